@@ -192,9 +192,9 @@ func likelyForm(text string) form {
 	return formCount
 }
 
-// called reports whether a name is in a list, in any case of letters.
+// called reports whether a name is in a list, as sameName compares them.
 func called(name string, list []string) bool {
-	return slices.ContainsFunc(list, func(n string) bool { return strings.EqualFold(n, name) })
+	return slices.ContainsFunc(list, func(n string) bool { return sameName(n, name) })
 }
 
 // told takes the unit that the user names.

@@ -45,14 +45,26 @@ func (t *table) look(cell string) look {
 	return lookDate
 }
 
-// plainName is a column's name without a unit or a format in brackets behind it.
+// plainName is a column's name without a unit or a format in brackets behind it, except
+// if it is a letter or two: "T (degC)" is no time.
 func plainName(name string) string {
 	if i := strings.IndexAny(name, "([/"); i > 0 {
-		if base := strings.TrimRight(name[:i], " _"); base != "" {
+		if base := strings.TrimRight(name[:i], " _"); len(base) > 2 {
 			return base
 		}
 	}
 	return name
+}
+
+// sameName compares names, in any case of letters and with any space in them.
+func sameName(a, b string) bool {
+	space := func(r rune) rune {
+		if r == ' ' || r == '-' {
+			return '_'
+		}
+		return r
+	}
+	return strings.EqualFold(a, b) || strings.EqualFold(strings.Map(space, a), strings.Map(space, b))
 }
 
 // index finds a column by its name, in upper or lower case.
@@ -121,14 +133,15 @@ func (t *table) find(cells []string) error {
 	var all []int
 	for _, name := range timeNames() {
 		for i, c := range t.names {
-			if (strings.EqualFold(c, name) || strings.EqualFold(plainName(c), name)) && !slices.Contains(all, i) {
+			if (sameName(c, name) || sameName(plainName(c), name)) && !slices.Contains(all, i) {
 				all = append(all, i)
 			}
 		}
 	}
-	t.unnamed = len(all) == 0
-	if t.unnamed {
+	if t.unnamed = len(all) == 0; t.unnamed {
 		all = t.byContent(cells)
+	} else if c := t.byContent(cells); len(t.names[all[0]]) <= 2 && t.look(cells[all[0]]) == lookNumber && t.look(cells[c[0]]) == lookDate {
+		t.unnamed, all = true, c // a column T beside dates is no time
 	}
 	t.take(t.prefer(all, cells))
 	for _, i := range all {

@@ -52,6 +52,8 @@ func TestTimesAsWritten(t *testing.T) {
 		"told year, month": {"year,MON/MMM,v\n1871,1,1\n1871,2,2\n", zoom.CSVOptions{Time: "YEAR+MON/MMM"}, "1871-01-01 1871-02-01", ""},
 		"years twice":      {"year,v\n1871,1\n1871,2\n", zoom.CSVOptions{}, "!--time A+B joins it with others (year+month)", ""},
 		"by content":       {"name,death_date,age\nA,1992-04-30,18\nB,1992-05-01,42\n", zoom.CSVOptions{}, "1992-04-30 1992-05-01", `"death_date" is taken for the times`},
+		"degrees":          {"p (mbar),T (degC),Date Time\n996.52,-8.02,01.01.2009 00:10:00\n996.57,-8.41,13.01.2009 00:20:00\n", zoom.CSVOptions{}, "2009-01-01T00:10:00Z 2009-01-13T00:20:00Z", "%d.%m.%Y"},
+		"T beside dates":   {"station_date,T\n2026-01-01,5\n", zoom.CSVOptions{}, "2026-01-01", ""},
 		"index":            {",v\n2026-01-01,1\n", zoom.CSVOptions{}, "2026-01-01", ""},
 
 		"format":           {"when,v\n28.03.26 1405,1\n", format("%d.%m.%y %H%M"), "2026-03-28T14:05:00Z", ""},
