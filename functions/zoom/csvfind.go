@@ -255,7 +255,7 @@ func (t *table) joinParts(cells []string) {
 		}
 	case t.look(cells[main]) == lookDate && !strings.Contains(text, ":") || formDay.likely(text) && called(t.call, dateNames()):
 		for i, c := range cells {
-			if i != main && t.look(c) == lookClock && called(plainName(t.names[i]), append(clockNames(), "hour", "clock", "time of day", "time_of_day", "hhmm")) {
+			if i != main && t.look(c) == lookClock && called(plainName(t.names[i]), append(clockNames(), "hour", "clock", "time of day", "hhmm", "uhrzeit", "zeit", "heure", "hora")) {
 				list = append(list, i)
 				break
 			}

@@ -57,6 +57,8 @@ func dateFormats(text string) []string {
 		return namedFormats(parts, named)
 	case len(parts) == 1 && size(0) == 8: // with a time behind, else it would be a number
 		return []string{"%Y%m%d"}
+	case len(parts) == 2 && size(0) == 8 && (size(1) == 6 || size(1) == 4):
+		return []string{"%Y%m%d" + parts[1].before + "%H%M%S"[:size(1)]}
 	case len(parts) == 2 && size(0) == 4:
 		return all("Ym")
 	case len(parts) == 2 && size(1) == 4:
@@ -137,7 +139,7 @@ func dateParts(text string) (parts []datePart, named, quarter int) {
 			parts = append(parts, datePart{before, rest[:n]})
 			before, rest = "", rest[n:]
 		case n == 0:
-			if !strings.ContainsRune(" -/.,'", rune(rest[0])) || rest[0] != ' ' && strings.Trim(before, " ") != "" && before != "%a" {
+			if !strings.ContainsRune(" -/.,'_", rune(rest[0])) || rest[0] != ' ' && strings.Trim(before, " ") != "" && before != "%a" {
 				return nil, named, quarter
 			}
 			before, rest = before+rest[:1], rest[1:]
