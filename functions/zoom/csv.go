@@ -55,6 +55,7 @@ type table struct {
 
 	times      []int    // the columns whose cells make a stamp
 	marks      []string // what stands before each of them but the first, and behind the last; nil: one column
+	joined     string   // format of the joined cells; "": found out
 	name       string   // name of the column of the stamps, for people
 	call       string   // the same without a unit or a format in brackets
 	iso        bool
@@ -73,6 +74,8 @@ type table struct {
 	from       int64 // the second that is time 0
 	digits     int   // ticks are 10^-digits of a second
 	skip       int64 // lines up to and with the header
+	title      int64 // the first line of one cell above it
+	titles     int   // number of such lines
 }
 
 // About implements Series.
@@ -95,6 +98,9 @@ func openCSV(ctx context.Context, obj *objstore.Object, packed packing, say CSVO
 	})
 	if err != nil {
 		return nil, err
+	}
+	if t.width == 0 && t.titles > 0 {
+		return nil, t.oneColumn()
 	}
 	if t.width == 0 {
 		return nil, kit.Fail("csv", obj.Info().Key, -1, kit.Corrupt("no line with the names of columns"))
@@ -128,8 +134,14 @@ func (t *table) header(n int64, line string) error {
 	if len(cells) > MaxTracks+1 {
 		return kit.TooLarge("%d columns, over %d", len(cells), MaxTracks)
 	}
-	if len(cells) < 2 {
-		return kit.Corrupt("one column, want a column of times and one of values at least")
+	if len(cells) < 2 { // a line of a title
+		if t.title == 0 {
+			t.title = n
+		}
+		if t.titles++; t.titles > maxTitles {
+			return t.oneColumn()
+		}
+		return nil
 	}
 	values, empty := 0, 0
 	for i, c := range cells {
@@ -151,6 +163,18 @@ func (t *table) header(n int64, line string) error {
 	}
 	t.width, t.skip, t.names = len(cells), n, slices.Clone(cells)
 	return nil
+}
+
+// maxTitles is how many lines of one cell may stand above the header.
+const maxTitles = 32
+
+// oneColumn is the error for a text without a header of several columns.
+func (t *table) oneColumn() error {
+	off := int64(-1)
+	if t.title == 1 {
+		off = 0
+	}
+	return kit.Fail("csv", fmt.Sprintf("line %d", t.title), off, kit.Corrupt("one column, want a column of times and one of values at least"))
 }
 
 // isValue reports whether a cell of the first line is a number, a stamp or empty, and

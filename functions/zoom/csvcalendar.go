@@ -424,6 +424,9 @@ func (t *table) wrong(l *layout) string {
 // fractions adds a remark if numbers that may be years with fractions, such as 1959.25,
 // were taken for seconds. Only the user can know what such a column is.
 func (t *table) fractions(span *csvSpan) {
+	if called(t.call, clockNames()) && !t.dated() && !t.sure && t.read == (reading{}) && span.digits > 0 && span.low >= firstSerial && span.high < lastSerial {
+		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: stamps such as %.60s are taken for seconds; --times excel says that they are days of a spreadsheet", t.name, t.firstStamp))
+	}
 	const first, last = 1700, 2100
 	if t.iso || t.layout != nil || t.sure || t.unnamed && !t.epoch || t.read != (reading{}) || called(t.call, secondNames()) || span.digits == 0 || span.low < first || span.high >= last {
 		return

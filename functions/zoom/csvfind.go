@@ -237,6 +237,10 @@ func (t *table) joinParts(cells []string) {
 	list := []int{main}
 	switch {
 	case called(t.call, yearNames()) && formYear.likely(text):
+		if i := slices.IndexFunc(t.names, func(c string) bool { return called(plainName(c), dayNames()) }); i >= 0 && within(cells[i], 1, 366) {
+			list = append(list, i)
+			break
+		}
 		for _, p := range []struct {
 			names       []string
 			first, last int
@@ -267,10 +271,15 @@ func (t *table) joinParts(cells []string) {
 	}
 }
 
+// dayNames are the names of columns that count the days of a year.
+func dayNames() []string {
+	return []string{"doy", "yday", "dayofyear", "day_of_year", "jday", "julian_day"}
+}
+
 // within reports whether a cell is a whole number in a range.
 func within(cell string, first, last int) bool {
 	text := whole(strings.TrimSpace(cell))
-	if !allDigits(text) || len(text) > 2 {
+	if !allDigits(text) || len(text) > 3 {
 		return false
 	}
 	n, _ := number(&text, len(text))
@@ -287,9 +296,11 @@ func (t *table) join(list []int) {
 		}
 		mark := " "
 		if called(t.call, yearNames()) {
-			switch { // 1974Q1, 1974-1-31 12:30:05
+			switch { // 1974-365, 1974Q1, 1974-1-31 12:30:05
 			case i == 1 && called(plainName(t.names[c]), []string{"quarter", "qtr", "q"}):
 				mark = "Q"
+			case i == 1 && called(plainName(t.names[c]), dayNames()):
+				mark, t.joined = "-", "%Y-%j"
 			case i < 3:
 				mark = "-"
 			case i > 3:

@@ -100,6 +100,10 @@ func (t *table) readings(text string) ([]*candidate, error) {
 		l, err := compile(t.say.Format)
 		return []*candidate{way(l)}, err
 	}
+	if t.joined != "" {
+		l, err := compile(t.joined)
+		return []*candidate{way(l)}, err
+	}
 	if _, _, ok := parseISO(text); ok && (!t.sure || t.read.form == formDay) {
 		t.iso = true
 		return []*candidate{way(nil)}, nil
