@@ -87,7 +87,7 @@ func drawRule(t *rapid.T) functions.Rule {
 		Records: rapid.SampledFrom([]string{"", "", "lines", "chunks", "words"}).Draw(t, "records"),
 		Chunk:   rapid.SampledFrom([]int64{0, 0, 0, 0, 4096, 32 << 20, 32<<20 + 1, -1}).Draw(t, "chunk"),
 	}
-	if most := map[string]int{"zoom": 3, "pack": 19}[r.Job]; rapid.IntRange(0, most).Draw(t, "csv?") == 0 {
+	if most := map[string]int{"zoom": 5, "pack": 59}[r.Job]; rapid.IntRange(0, most).Draw(t, "csv?") == 0 {
 		texts := rapid.SampledFrom([]string{"", "", "%d/%m/%Y"})
 		r.CSV = &functions.CSV{Time: rapid.SampledFrom([]string{"", "date+time"}).Draw(t, "time"), Times: rapid.SampledFrom([]string{"", "", "ms", "weeks"}).Draw(t, "times"),
 			TimeFormat: texts.Draw(t, "format"), TZ: rapid.SampledFrom([]string{"", "+02:00"}).Draw(t, "tz"),
