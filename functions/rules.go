@@ -31,8 +31,20 @@ type Rule struct {
 	// "u32le", "u32be", "u64le", "u64be", "varint"; empty: by content.
 	Records string `json:"records,omitempty"`
 	Chunk   int64  `json:"chunk,omitempty"` // bytes of one chunk of a bloscpack without records; 0: the format's default
+	CSV     *CSV   `json:"csv,omitempty"`   // for "zoom", how CSVs are read; nil: names and values of their columns decide
 	Out     Out    `json:"out"`
 	Shape   string `json:"shape,omitempty"` // event shape that the local cloud delivers; in AWS the wiring decides. Empty: "s3"
+}
+
+// A CSV tells how uploads that are CSVs are read, in words of the flags of `farread pack`
+// and of package functions/zoom. What it does not say, the metadata of an upload may.
+type CSV struct {
+	Time       string   `json:"time,omitempty"`        // column of the times, or columns joined by +
+	Times      string   `json:"times,omitempty"`       // unit of numbers there: "s", "ms", "us", "ns", "min", "h", "d", "date", "year", "excel"
+	TimeFormat string   `json:"time_format,omitempty"` // how a time is written, for strptime
+	TZ         string   `json:"tz,omitempty"`          // zone of times that tell none: "Europe/Berlin", "+02:00"
+	Columns    []string `json:"columns,omitempty"`     // columns to take; none: all of numbers
+	Skip       []string `json:"skip,omitempty"`        // columns to pass over
 }
 
 // Out is the place for derived objects.
@@ -46,6 +58,9 @@ func jobs() []string    { return []string{"pack", zoomJob} }
 func outputs() []string { return []string{"", "b2nd", "bloscpack", "gulp"} }
 func records() []string {
 	return []string{"", "lines", "jsonl", "files", "u32le", "u32be", "u64le", "u64be", "varint", "chunks"}
+}
+func timeUnits() []string {
+	return []string{"", "s", "ms", "us", "ns", "min", "h", "d", "date", "year", "excel"}
 }
 func shapes() []string {
 	return []string{"", "s3", "sqs", "sns-sqs", "eventbridge", "eventbridge-sqs"}
@@ -161,6 +176,15 @@ func (r Rule) badPack(bad func(format string, a ...any)) {
 	}
 	if r.Chunk < 0 {
 		bad("chunk %d is negative", r.Chunk)
+	}
+	switch c := r.CSV; {
+	case c == nil:
+	case r.Job != zoomJob:
+		bad("csv says nothing about job %q", r.Job)
+	case !slices.Contains(timeUnits(), c.Times):
+		bad("csv.times %q is not one of %q", c.Times, timeUnits())
+	case c.Times != "" && c.TimeFormat != "":
+		bad("csv.times and csv.time_format are both there: one says how times are read")
 	}
 }
 

@@ -33,6 +33,7 @@ func TestSchemaIsTheType(t *testing.T) {
 	p := s.Items.Properties
 	for name, c := range map[string][2][]string{
 		"job": {jobs(), p["job"].Enum}, "format": {outputs(), p["format"].Enum}, "shape": {shapes(), p["shape"].Enum},
+		"times":       {timeUnits(), p["csv"].Properties["times"].Enum},
 		"pattern":     {{bucketName.String(), bucketName.String()}, {p["bucket"].Pattern, p["out"].Properties["bucket"].Pattern}},
 		"required":    {{"bucket", "job", "out"}, s.Items.Required},
 		"out.require": {{"bucket"}, p["out"].Required},
@@ -66,6 +67,12 @@ func sameFields(t *testing.T, where string, typ reflect.Type, s schema) {
 		switch f.Type.Kind() {
 		case reflect.Struct:
 			sameFields(t, where+"."+name, f.Type, p)
+		case reflect.Pointer:
+			sameFields(t, where+"."+name, f.Type.Elem(), p)
+		case reflect.Slice:
+			if p.Type != "array" || p.Items == nil || p.Items.Type != "string" || f.Type.Elem().Kind() != reflect.String {
+				t.Errorf("%s.%s: %q", where, name, p.Type)
+			}
 		case reflect.String:
 			if p.Type != "string" && p.Enum == nil {
 				t.Errorf("%s.%s: %q", where, name, p.Type)

@@ -24,6 +24,11 @@ func TestZoomRules(t *testing.T) {
 		"pack's":        {`"job":"pack","codec":"f32"`, "codec"},
 		"format":        {`"job":"zoom","format":"b2nd"`, "say nothing"},
 		"chunk":         {`"job":"zoom","chunk":5`, "say nothing"},
+		"csv":           {`"job":"zoom","csv":{"time":"date+time","time_format":"%d/%m/%Y","tz":"Europe/Berlin","columns":["a"],"skip":["b"]}`, ""},
+		"csv of pack":   {`"job":"pack","csv":{"time":"t"}`, "csv says nothing"},
+		"csv's unit":    {`"job":"zoom","csv":{"times":"weeks"}`, "csv.times"},
+		"csv, both":     {`"job":"zoom","csv":{"times":"s","time_format":"%Y"}`, "both"},
+		"csv's field":   {`"job":"zoom","csv":{"column":"t"}`, "column"},
 		"records":       {`"job":"zoom","records":"lines"`, "records"},
 	} {
 		r, err := ParseRules([]byte(`[{"bucket":"ups","out":{"bucket":"sets"},` + c.rule + `}]`))

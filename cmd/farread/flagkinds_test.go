@@ -99,14 +99,18 @@ func TestPackFlagsOfSources(t *testing.T) {
 	sources := map[string][]string{"csv": {name("a.csv")}, "wav": {name("a.wav")}, "npy": {name("a.npy"), "--rate", "10"},
 		"raw": {name("a.raw"), "--dtype", "<i2", "--shape", "200", "--rate", "10"}, "noted": {name("noted.raw")}}
 	for flag, takes := range map[string][]string{
-		"--times s":          {"csv"},
-		"--time-column time": {"csv"},
-		"--rate 20":          {"wav", "npy", "raw", "noted"},
-		"--watermark 20":     {"csv", "wav", "npy", "raw", "noted"},
-		"--zlib":             {"csv", "wav", "npy", "raw", "noted"},
-		"--chunk 1MiB":       {},
-		"--member x":         {},
-		"--records lines":    {},
+		"--times s":        {"csv"},
+		"--time time":      {"csv"},
+		"--time-format %s": {"csv"},
+		"--tz +02:00":      {"csv"},
+		"--columns v":      {"csv"},
+		"--skip w":         {"csv"},
+		"--rate 20":        {"wav", "npy", "raw", "noted"},
+		"--watermark 20":   {"csv", "wav", "npy", "raw", "noted"},
+		"--zlib":           {"csv", "wav", "npy", "raw", "noted"},
+		"--chunk 1MiB":     {},
+		"--member x":       {},
+		"--records lines":  {},
 	} {
 		for kind, src := range sources {
 			made := filepath.Join(t.TempDir(), "x.zoom")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // zones of CSVs, on machines without a list of them
 
 	"golang.org/x/term"
 

@@ -59,16 +59,19 @@ gives back what SRC was.
 
 A .zoom is made of a WAV (each channel a track), of a .npy of one or two axes (each
 column a track), of a .csv or .tsv with a header (.csv.gz and .csv.zst, too), or of raw
-samples with a note, or with --dtype and --shape. A CSV has a column of times called
-time, timestamp, date, year, t or the like, else its first; they are seconds, ISO 8601,
-counts since 1970 (epoch, time_ms …), or, if the column is called so, dates (19580329,
-195803, 20240501120000) and years (1958, 1958.2027), and every sample keeps its own. A
-number with .0 is a whole one. What is taken for more than seconds is told, and so are
-seconds called epoch or unix that look like dates; what may be several things is
-refused: --times says what the numbers are, --time-column where. Empty cells and NA are
-gaps. Columns of text (no number among their first 100 values) are passed over, and
-named. --rate and --origin say what SRC does not; --codec stores samples as another
-type: f32, f64, i16, u8, pcm-i16 and so on.
+samples with a note, or with --dtype and --shape. --rate and --origin say what SRC does
+not; --codec stores samples as another type: f32, f64, i16, u8, pcm-i16 and so on.
+
+A CSV (, ; or tab; decimal commas; UTF-8, UTF-16, Latin-1) has a column of times called
+time, date, year or the like, else the first with dates, else its first; a year beside
+months or quarters, and a date beside times of day, are taken together. Times are
+seconds, ISO 8601, counts since 1970 (epoch, time_ms), dates as people write them
+(2012/1/9, Jan 1 2000, 19-Sep-03, 31.12.2025 12:30, 1974Q1) and, in columns called so,
+dates (19580329, 20240501120000), years (1958, 1958.2027) and days of a spreadsheet
+(45123.5). What is taken for more than seconds or ISO 8601 is told, with what else it
+may be; what nobody can know is refused. --time, --times, --time-format and --tz say it.
+Empty cells and NA are gaps. Columns of text (no number among their first 100 values)
+are passed over, and named; --columns and --skip choose.
 
 A DST that exists is refused with exit code 5 unless --force is given, and so is an
 id that the dataset has already. Nothing shows before all of it was read: data go
@@ -151,6 +154,7 @@ func newPack(a *app) *cobra.Command {
   farread pack messages.bin messages.blp --records varint --codec zstd-5 --checksum crc32
   farread pack day.wav s3://series/day.zoom --origin 2026-05-01T00:00:00Z
   farread pack tide.csv tide.zoom --zlib
+  farread pack tide.csv level.zoom --time time --times s --columns level
   farread pack samples.raw s3://series/x.zoom --dtype '<i2' --shape 3600000,4 --rate 1000
   farread pack s3://uploads/day.wav s3://series/day.wav.zoom
   farread pack s3://uploads/clips/sunrise.tar s3://frames/clips/sunrise.tar.gulp

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions"
@@ -17,20 +18,35 @@ import (
 // zoomFlags say how a series is stored, and describe it if its source does not.
 type zoomFlags struct {
 	rate, origin string
-	times        zoom.Times
+	csv          zoom.CSVOptions
 	watermark    int
 	zlib, delta  bool
 }
 
 func zoomFlagNames() []string {
-	return []string{"rate", "origin", "times", "time-column", "watermark", "zlib", "delta"}
+	return append(csvFlagNames(), "rate", "origin", "watermark", "zlib", "delta")
+}
+
+// csvFlagNames are the flags about the columns of a CSV.
+func csvFlagNames() []string {
+	return []string{"times", "time", "time-format", "tz", "columns", "skip"}
 }
 
 func (f *zoomFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.rate, "rate", "", "samples a second of a .zoom, instead of what SRC says: `R` is 1000, 0.1 or 30000/1001")
 	c.Flags().StringVar(&f.origin, "origin", "", "UTC `TIME` of time 0 in a .zoom: 2026-05-01T00:00:00Z")
-	c.Flags().StringVar(&f.times.Unit, "times", "", "what numbers in the column of times of a CSV are: `UNIT` is s, ms, us, ns, min, h, d, date (19580329, 195803, 20240501120000) or year (1958, 1958.2027)")
-	c.Flags().StringVar(&f.times.Column, "time-column", "", "the column of a CSV that has the times: `NAME`")
+	c.Flags().StringVar(&f.csv.Time, "time", "", "the column of a CSV that has the times: `NAME`, or NAME+NAME for several (date+time, year+month)")
+	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "time-column" { // its name in the metadata of an upload
+			name = "time"
+		}
+		return pflag.NormalizedName(name)
+	})
+	c.Flags().StringVar(&f.csv.Unit, "times", "", "what numbers in the column of times of a CSV are: `UNIT` is s, ms, us, ns, min, h, d, date (19580329, 195803, 20240501120000), year (1958, 1958.2027) or excel (45123.5)")
+	c.Flags().StringVar(&f.csv.Format, "time-format", "", "how the times of a CSV are written, as strptime has it: `FORMAT` is %d/%m/%Y, '%d.%m.%y %H:%M:%S', %YQ%q and so on")
+	c.Flags().StringVar(&f.csv.Zone, "tz", "", "the time zone of times of a CSV that tell none: `ZONE` is Europe/Berlin or +02:00 (UTC)")
+	c.Flags().StringSliceVar(&f.csv.Columns, "columns", nil, "the columns of a CSV to take: `NAME,NAME` (all of numbers)")
+	c.Flags().StringSliceVar(&f.csv.Skip, "skip", nil, "columns of a CSV to pass over: `NAME,NAME`")
 	c.Flags().IntVar(&f.watermark, "watermark", 0, "`N` samples of a track make a packet of a .zoom (1024)")
 	c.Flags().BoolVar(&f.zlib, "zlib", false, "compress the packets of a .zoom")
 	c.Flags().BoolVar(&f.delta, "delta", false, "store differences in a .zoom, of signed integers; with --zlib, slow signals get small")
@@ -49,8 +65,11 @@ func (f *packFlags) zoomOptions() (zoom.WriteOptions, error) {
 			return o, usagef("--rate: %s", err)
 		}
 	}
-	if _, err := zoom.ParseUnit(z.times.Unit); err != nil {
-		return o, usagef("--times: want s, ms, us, ns, min, h, d, date or year, not %q", z.times.Unit)
+	if _, err := zoom.ParseUnit(z.csv.Unit); err != nil {
+		return o, usagef("--times: want s, ms, us, ns, min, h, d, date, year or excel, not %q", z.csv.Unit)
+	}
+	if err := z.csv.Check(); err != nil {
+		return o, usagef("--times, --time-format and --tz: %s", err)
 	}
 	if z.origin != "" {
 		at, err := zoom.ParseOrigin(z.origin)
@@ -137,7 +156,7 @@ func (a *app) packZoom(ctx context.Context, src string, ob *objstore.Object, dst
 	if err != nil {
 		return err
 	}
-	s, err := zoom.Open(ctx, ob, zoom.Options{Note: note, Times: f.zoom.times})
+	s, err := zoom.Open(ctx, ob, zoom.Options{Note: note, Table: f.zoom.csv})
 	if err != nil {
 		return err
 	}
@@ -154,12 +173,14 @@ func (a *app) packZoom(ctx context.Context, src string, ob *objstore.Object, dst
 
 // onlyCSV refuses the flags about a column of times if SRC is not a CSV.
 func (f *packFlags) onlyCSV(ctx context.Context, ob *objstore.Object) error {
-	name := "times"
-	switch {
-	case f.zoom.times.Unit != "":
-	case f.zoom.times.Column != "":
-		name = "time-column"
-	default:
+	name := ""
+	for flag, set := range map[string]bool{"times": f.zoom.csv.Unit != "", "time": f.zoom.csv.Time != "", "time-format": f.zoom.csv.Format != "", "tz": f.zoom.csv.Zone != "",
+		"columns": f.zoom.csv.Columns != nil, "skip": f.zoom.csv.Skip != nil} {
+		if set && (name == "" || flag < name) {
+			name = flag
+		}
+	}
+	if name == "" {
 		return nil
 	}
 	is := false
@@ -170,7 +191,7 @@ func (f *packFlags) onlyCSV(ctx context.Context, ob *objstore.Object) error {
 		}
 	}
 	if !is {
-		return usagef("--%s is for a .csv or .tsv, the only SRC with a column of times", name)
+		return usagef("--%s is for a .csv or .tsv, the only SRC with columns by name", name)
 	}
 	return nil
 }
@@ -196,6 +217,6 @@ func zoomJob(ob *objstore.Object, dst target, f *packFlags, o zoom.WriteOptions)
 	if !fromS3 || !strings.HasPrefix(dst.bucket.Name(), "s3://") || !ok || functions.OutputKey(prefix, in.Key, zoomcache.Suffix) != dst.key || f.array.dtype != "" {
 		return nil, functions.Upload{}
 	}
-	return &zoom.Job{Out: dst.bucket, Prefix: prefix, Write: o, Times: f.zoom.times},
+	return &zoom.Job{Out: dst.bucket, Prefix: prefix, Write: o, CSV: f.zoom.csv},
 		functions.Upload{Bucket: from, Key: in.Key, ETag: in.ETag, VersionID: in.VersionID, Size: in.Size}
 }

@@ -170,6 +170,48 @@ func TestPackZoomDates(t *testing.T) {
 	}
 }
 
+// TestPackZoomColumns: the flags about the columns of a CSV.
+func TestPackZoomColumns(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	src, dst := filepath.Join(dir, "a.csv"), filepath.Join(dir, "a.zoom")
+	write(t, src, []byte("when;site;temp_C;pump on\n03/02/2026 10:00;roof;20,5;1\n04/02/2026 10:00;roof;21,5;0\n"))
+	write(t, filepath.Join(dir, "a.wav"), tideWAV(10))
+	for _, c := range []struct {
+		args       string
+		code       int
+		said, info string
+	}{
+		{"", exitOK, "read as %m/%d/%Y, and not as %d/%m/%Y, which fits all of them, too; --time-format FORMAT", "2026-03-02T10:00:00Z"},
+		{"--time-format|%d/%m/%Y %H:%M", exitOK, `passed over: "site"`, "2026-02-03T10:00:00Z"},
+		{"--time-format|%d/%m/%Y %H:%M|--tz|Europe/Berlin|--columns|temp_C", exitOK, "", "2026-02-03T09:00:00Z"},
+		{"--time|when|--skip|site,pump on", exitOK, "read as", "temp_C"},
+		{"--columns|site", exitCorrupt, `column "site": "roof" in line 2 is no number`, ""},
+		{"--time-column|who", exitCorrupt, `no column "who": there are "when", "site", "temp_C", "pump on"`, ""},
+		{"--times|s|--time-format|%Y", exitUsage, "want one of them", ""},
+		{"--tz|Mars", exitUsage, `"Mars" is no time zone`, ""},
+		{"--time-format|%d", exitUsage, "it has no year", ""},
+	} {
+		args := append([]string{"pack", src, dst, "--force"}, strings.Split(c.args, "|")...)
+		if c.args == "" {
+			args = args[:4]
+		}
+		r := runner{}.run(t, args...)
+		if r.code != c.code || !strings.Contains(r.stderr, c.said) || c.said == "" && r.stderr != "" {
+			t.Errorf("%s: exit %d, want %d and %q: %s", c.args, r.code, c.code, c.said, r.stderr)
+		}
+		if info := run(t, "info", dst); c.info != "" && !strings.Contains(info, c.info) {
+			t.Errorf("%s: %s", c.args, info)
+		}
+	}
+	if got := run(t, "get", dst, "--track", "temp_C", "-o", "-"); !strings.Contains(got, "20.5") {
+		t.Error(got)
+	}
+	if r := (runner{}).run(t, "pack", filepath.Join(dir, "a.wav"), dst, "--force", "--skip", "a"); r.code != exitUsage || !strings.Contains(r.stderr, "--skip is for a .csv or .tsv") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+}
+
 // TestPackZoomOnS3: from S3 to S3 the worker's job runs: packing the same version
 // again does nothing.
 func TestPackZoomOnS3(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	_ "time/tzdata" // zones of CSVs, on machines without a list of them
 
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/bootstrap"

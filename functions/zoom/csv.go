@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions/internal/kit"
@@ -40,39 +42,40 @@ func isCSVName(key string) bool {
 	return false
 }
 
-// timeNames are the names of columns that hold stamps, best first. If no column has one
-// of them, the first column holds the stamps.
-func timeNames() []string {
-	return slices.Concat([]string{"time", "timestamp", "datetime", "date_time", "utc", "date", "t", "ts", "seconds", "sec", "time_s", "t_s", "time_sec", "time_seconds", "epoch", "unix",
-		"time_ms", "timestamp_ms", "ts_ms", "t_ms", "epoch_ms", "unix_ms", "ms", "milliseconds", "time_us", "timestamp_us", "ts_us", "t_us", "epoch_us", "us",
-		"microseconds", "time_ns", "timestamp_ns", "ts_ns", "t_ns", "epoch_ns", "ns", "nanoseconds",
-		"times", "dates", "datum", "ymd", "yyyymmdd"}, yearNames(), []string{"yearmonth", "year_month", "yyyymm"})
-}
-
 // A table is a CSV whose header is read and whose columns are known.
 type table struct {
-	obj        *objstore.Object
-	about      About
-	comma      byte
-	width      int // number of columns, with the column of stamps
-	time       int // the column of the stamps
-	name       string
-	packed     packing
+	obj    *objstore.Object
+	about  About
+	say    CSVOptions
+	zone   *time.Location // of local times; nil: UTC
+	packed packing
+	comma  byte
+	names  []string // names of all columns
+	width  int      // number of columns, with those of the stamps
+
+	times      []int    // the columns whose cells make a stamp
+	marks      []string // what stands before each of them but the first, and behind the last; nil: one column
+	joined     string   // format of the joined cells; "": found out
+	name       string   // name of the column of the stamps, for people
+	call       string   // the same without a unit or a format in brackets
 	iso        bool
 	read       reading
+	layout     *layout  // how stamps are read that are neither numbers nor ISO 8601
 	sure       bool     // the user said so
 	unnamed    bool     // no column has a name for stamps
 	others     []string // columns that have such a name, too
 	maybe      form     // the form that all stamps so far could have
 	epoch      bool     // the stamps count from 1970
 	since      bool     // a warning tells that they count from 1970
+	out        []bool   // columns that the user or the stamps leave out
 	tracks     []int    // track of each column, -1: none
 	firstLine  int64    // line number of the first values
 	firstStamp string
 	from       int64 // the second that is time 0
 	digits     int   // ticks are 10^-digits of a second
 	skip       int64 // lines up to and with the header
-	back       int64 // stamps that go back
+	title      int64 // the first line of one cell above it
+	titles     int   // number of such lines
 }
 
 // About implements Series.
@@ -80,26 +83,27 @@ func (t *table) About() About { return t.about }
 
 // openCSV reads the whole text once. The last line may still decide whether a column's
 // values are whole and how fine the stamps are.
-func openCSV(ctx context.Context, obj *objstore.Object, packed packing, say Times) (Series, error) {
-	t := &table{obj: obj, packed: packed, about: About{Format: formatCSV, Bytes: obj.Size()}}
-	var names []string
-	var cols []csvColumn
-	span := csvSpan{}
-	var room []string
-	err := t.lines(ctx, 0, func(n int64, line string, _ int64) error {
+func openCSV(ctx context.Context, obj *objstore.Object, packed packing, say CSVOptions) (Series, error) {
+	t := &table{obj: obj, packed: packed, say: say, about: About{Format: formatCSV, Bytes: obj.Size()}}
+	var err error
+	if t.zone, err = ParseZone(say.Zone); err != nil {
+		return nil, err
+	}
+	r := firstReading{t: t}
+	err = t.lines(ctx, 0, func(n int64, line string, _ int64) error {
 		if t.width == 0 {
-			var err error
-			names, err = t.header(n, line, say)
-			cols = make([]csvColumn, len(names))
-			return err
+			return t.header(n, line)
 		}
-		return t.learn(&room, n, line, names, cols, &span)
+		return r.learn(n, line)
 	})
 	if err != nil {
 		return nil, err
 	}
+	if t.width == 0 && t.titles > 0 {
+		return nil, t.oneColumn()
+	}
 	if t.width == 0 {
-		return nil, kit.Fail("csv", obj.Info().Key, -1, kit.Corrupt("no line"))
+		return nil, kit.Fail("csv", obj.Info().Key, -1, kit.Corrupt("no line with the names of columns"))
 	}
 	if t.about.Rows == 0 {
 		return nil, kit.Fail("csv", obj.Info().Key, -1, kit.Corrupt("a header and no line of values"))
@@ -107,56 +111,70 @@ func openCSV(ctx context.Context, obj *objstore.Object, packed packing, say Time
 	if err := t.doubtful(); err != nil {
 		return nil, err
 	}
-	if err := t.choose(names, cols); err != nil {
+	c := t.decide(r.may)
+	t.from = c.span.first.sec
+	if err := t.choose(r.cols); err != nil {
 		return nil, kit.Fail("csv", obj.Info().Key, -1, err)
 	}
-	t.fractions(&span)
-	t.settle(&span)
+	t.fractions(&c.span)
+	t.settle(&c.span)
+	t.about.Warnings = append(t.about.Warnings, c.clock.remarks()...)
 	return t, nil
 }
 
-// csvSpan is the result of the first reading of the stamps.
-type csvSpan struct {
-	low, high int64
-	digits    int
-	finer     bool
-	last      stamp
-}
-
-// header finds the columns, and among them the column of the stamps.
-func (t *table) header(n int64, line string, say Times) ([]string, error) {
+// header takes a line for the names of the columns, unless it is a title.
+func (t *table) header(n int64, line string) error {
 	if line == "" {
-		return nil, nil
+		return nil
 	}
 	cells, err := t.split(nil, line)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(cells) > MaxTracks+1 {
-		return nil, kit.TooLarge("%d columns, over %d", len(cells), MaxTracks)
+		return kit.TooLarge("%d columns, over %d", len(cells), MaxTracks)
 	}
-	if len(cells) < 2 {
-		return nil, kit.Corrupt("one column, want a column of times and one of values at least")
+	if len(cells) < 2 { // a line of a title
+		if t.title == 0 {
+			t.title = n
+		}
+		if t.titles++; t.titles > maxTitles {
+			return t.oneColumn()
+		}
+		return nil
 	}
-	values := 0
+	values, empty := 0, 0
 	for i, c := range cells {
-		cells[i] = strings.TrimSpace(c)
+		if cells[i] = strings.TrimSpace(c); !utf8.ValidString(cells[i]) {
+			cells[i] = latin(cells[i])
+		}
 		if t.isValue(cells[i]) {
 			values++
 		}
+		if cells[i] == "" {
+			empty++
+		}
+	}
+	if len(cells) > 2 && empty == len(cells)-1 && values == empty && cells[0] != "" { // a title, as spreadsheets write it above a table
+		return nil
 	}
 	if values == len(cells) {
-		return nil, kit.Corrupt("numbers where the names of the columns should be: the first line must name them")
+		return kit.Corrupt("numbers where the names of the columns should be: the first line must name them")
 	}
-	t.width, t.skip = len(cells), n
-	if err := t.find(cells, say.Column); err != nil {
-		return nil, err
+	t.width, t.skip, t.names = len(cells), n, slices.Clone(cells)
+	return nil
+}
+
+// maxTitles is how many lines of one cell may stand above the header.
+const maxTitles = 32
+
+// oneColumn is the error for a text without a header of several columns.
+func (t *table) oneColumn() error {
+	off := int64(-1)
+	if t.title == 1 {
+		off = 0
 	}
-	t.read.shift, t.epoch = unitOf(t.name)
-	if err := t.told(say.Unit); err != nil {
-		return nil, err
-	}
-	return slices.Delete(slices.Clone(cells), t.time, t.time+1), nil
+	return kit.Fail("csv", fmt.Sprintf("line %d", t.title), off, kit.Corrupt("one column, want a column of times and one of values at least"))
 }
 
 // isValue reports whether a cell of the first line is a number, a stamp or empty, and
@@ -165,7 +183,7 @@ func (t *table) isValue(cell string) bool {
 	if _, err := strconv.ParseFloat(t.plain(cell), 64); err == nil || isMissing(cell) {
 		return true
 	}
-	_, iso := parseISO(cell)
+	_, _, iso := parseISO(cell)
 	return iso
 }
 
@@ -180,39 +198,6 @@ func (t *table) plain(cell string) string {
 	return cell
 }
 
-// learn takes in one line of values.
-func (t *table) learn(room *[]string, n int64, line string, names []string, cols []csvColumn, span *csvSpan) error {
-	if t.blank(line) {
-		return nil
-	}
-	first := t.about.Rows == 0
-	if first {
-		t.firstLine = n
-	}
-	same := false
-	err := t.cells(room, line, func(s stamp) {
-		same = !first && s == span.last
-		if first {
-			span.low, span.high = s.sec, s.sec
-			t.from, span.last = s.sec, s
-		}
-		if s.before(span.last) {
-			t.back++
-		}
-		span.last = s
-		span.low, span.high = min(span.low, s.sec), max(span.high, s.sec)
-		span.digits = max(span.digits, s.digits())
-		span.finer = span.finer || s.finer
-	}, func(i int, cell string) error {
-		return cols[i].learn(names[i], n, cell)
-	})
-	if err == nil && same {
-		err = t.again()
-	}
-	t.about.Rows++
-	return err
-}
-
 // blank reports whether all cells of a line are empty: spreadsheets end tables with
 // such lines.
 func (t *table) blank(line string) bool {
@@ -224,85 +209,79 @@ func (t *table) blank(line string) bool {
 	return true
 }
 
-// stamp reads a stamp. The stamp of the first line decides how all others are read.
-func (t *table) stamp(text string) (s stamp, err error) {
-	if t.about.Rows == 0 && !t.iso {
-		if s, t.iso = parseISO(text); t.iso && (!t.sure || t.read.form == formDay) {
-			return s, nil
-		}
-		t.iso = false
-		t.firstStamp = text
-		if err := t.guess(text); err != nil {
-			return s, err
-		}
-	}
-	ok := false
-	if t.iso {
-		s, ok = parseISO(text)
-	} else {
-		s, ok = t.number(text)
-		t.doubt(text)
-	}
-	if !ok {
-		return s, kit.Corrupt("column %.60q: %.60q is %s", t.name, text, t.wrong())
-	}
-	return s, nil
+// A firstReading learns from all lines what the columns are.
+type firstReading struct {
+	t    *table
+	room []string
+	cols []csvColumn
+	may  []*candidate // the ways to read the stamps that all stamps so far allow
 }
 
-// guessUnit recognises whole numbers that are too large for seconds: other programs
-// write counts since 1970 in parts of a second. It returns whether the number is such a
-// count.
-func (t *table) guessUnit(text string) bool {
-	digits := strings.TrimLeft(whole(t.plain(text)), "0")
-	if t.read.shift != 0 || !allDigits(digits) || len(digits) < 12 || len(digits) > 19 {
-		return false
+// learn takes in one line of values.
+func (r *firstReading) learn(n int64, line string) error {
+	t := r.t
+	if t.blank(line) {
+		return nil
 	}
-	name := ""
-	switch n := len(digits); {
-	case n < 15:
-		t.read.shift, name = 3, "milliseconds"
-	case n < 18:
-		t.read.shift, name = 6, "microseconds"
-	default:
-		t.read.shift, name = 9, "nanoseconds"
-	}
-	t.epoch, t.since = true, true
-	t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: stamps such as %s are taken for %s since 1970", t.name, text, name))
-	return true
-}
-
-// cells takes a line apart: it calls at with the stamp and value with each cell that is
-// not missing. room is its memory.
-func (t *table) cells(room *[]string, line string, at func(stamp), value func(i int, cell string) error) error {
-	cells, err := t.split((*room)[:0], line)
+	cells, err := t.split(r.room[:0], line)
 	if err != nil {
 		return err
 	}
-	*room = cells
-	if len(cells) != t.width {
-		return kit.Corrupt("%d cells, the header has %d", len(cells), t.width)
+	r.room = cells
+	first := t.about.Rows == 0
+	if first {
+		if t.firstLine = n; len(cells) == t.width+1 && line[0] == '"' { // R leaves out the name of its row names, which are quoted
+			t.names, t.width = append([]string{""}, t.names...), t.width+1
+		}
 	}
-	text := strings.TrimSpace(cells[t.time])
-	s, err := t.stamp(text)
-	if err != nil {
+	if cells, err = t.fit(cells); err != nil {
 		return err
 	}
-	at(s)
+	if first {
+		if r.cols, err = t.begin(cells); err != nil {
+			return err
+		}
+	}
+	if err := r.stamp(t.stampOf(cells), n); err != nil {
+		return err
+	}
 	for i, cell := range cells {
-		if i == t.time {
+		if t.out[i] {
 			continue
 		}
 		if cell = t.plain(strings.TrimSpace(cell)); isMissing(cell) {
 			continue
 		}
-		if i > t.time {
-			i--
-		}
-		if err := value(i, cell); err != nil {
+		if err := r.cols[i].learn(t.names[i], n, cell); err != nil {
 			return err
 		}
 	}
+	t.about.Rows++
 	return nil
+}
+
+// fit checks the number of cells. Empty cells beyond the last column are no matter.
+func (t *table) fit(cells []string) ([]string, error) {
+	for len(cells) > t.width && strings.TrimSpace(cells[len(cells)-1]) == "" {
+		cells = cells[:len(cells)-1]
+	}
+	if len(cells) != t.width {
+		return nil, kit.Corrupt("%d cells, the header has %d", len(cells), t.width)
+	}
+	return cells, nil
+}
+
+// stampOf is the text of a line's stamp.
+func (t *table) stampOf(cells []string) string {
+	text := strings.TrimSpace(cells[t.times[0]])
+	if t.marks == nil {
+		return text
+	}
+	text = whole(text)
+	for i, c := range t.times[1:] {
+		text += t.marks[i] + whole(strings.TrimSpace(cells[c]))
+	}
+	return text + t.marks[len(t.marks)-1]
 }
 
 // isMissing reports whether a cell is empty or has a word that means so. "nan" is a
@@ -312,7 +291,7 @@ func isMissing(cell string) bool {
 		return false
 	}
 	switch cell {
-	case "", "NA", "N/A", "na", "n/a", "null", "NULL", "None", "-":
+	case "", "NA", "N/A", "na", "n/a", "null", "NULL", "None", "-", "--", ".", "?", "#N/A", "#NA", "<NA>":
 		return true
 	}
 	return false
@@ -334,18 +313,21 @@ func (t *table) settle(span *csvSpan) {
 		t.epoch = false
 	}
 	t.epoch = t.epoch || t.sure && t.read.shift > 0 && t.from >= oldest
-	if !t.iso && !t.epoch && t.read.form == formCount {
-		t.from = 0
-	} else {
+	if t.dated() || t.epoch {
 		t.about.Origin = zoomcache.OriginOf(stamp{sec: t.from}.time())
+	} else {
+		t.from = 0
 	}
 	far := max(abs(span.low-t.from), abs(span.high-t.from))
 	t.digits = min(span.digits, maxDigits(far))
 	if span.finer || t.digits < span.digits {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps finer than %s s are rounded down to it", strconv.FormatFloat(math.Pow10(-t.digits), 'g', -1, 64)))
 	}
-	if t.back > 0 {
-		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps that go back in time, kept as they are: %d", t.back))
+	if span.back > 0 {
+		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps that go back in time, kept as they are: %d, the first in line %d", span.back, span.backLine))
+	}
+	if t.zone != nil && !t.dated() {
+		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("the time zone %s says nothing about times that count", t.zone))
 	}
 	for i := range t.about.Tracks {
 		t.about.Tracks[i].Rate = zoomcache.Rate{Num: pow10(t.digits), Den: 1}
@@ -364,6 +346,7 @@ func (t *table) Each(ctx context.Context, window int, f func(*Block) error) erro
 	b := &Block{Columns: make([]Column, len(t.about.Tracks))}
 	n := 0
 	var room []string
+	clock := zoneClock{zone: t.zone}
 	send := func(done int64) error {
 		b.Done = done
 		err := f(b)
@@ -384,18 +367,11 @@ func (t *table) Each(ctx context.Context, window int, f func(*Block) error) erro
 		if t.blank(line) {
 			return nil
 		}
-		var at int64
-		err := t.cells(&room, line, func(s stamp) { at = s.ticks(t.from, t.digits) }, func(i int, cell string) error {
-			k := t.tracks[i]
-			if k < 0 {
-				return nil
-			}
-			c := &b.Columns[k]
-			c.Stamps = append(c.Stamps, at)
-			return c.put(cell)
-		})
-		if n++; err != nil || n < window {
+		if err := t.row(&room, line, &clock, b); err != nil {
 			return err
+		}
+		if n++; n < window {
+			return nil
 		}
 		return send(end)
 	})
@@ -403,6 +379,38 @@ func (t *table) Each(ctx context.Context, window int, f func(*Block) error) erro
 		return err
 	}
 	return send(t.about.Bytes)
+}
+
+// row adds the values of a line to a block.
+func (t *table) row(room *[]string, line string, clock *zoneClock, b *Block) error {
+	cells, err := t.split((*room)[:0], line)
+	if err != nil {
+		return err
+	}
+	*room = cells
+	if cells, err = t.fit(cells); err != nil {
+		return err
+	}
+	s, ok := t.time(t.layout, clock, t.stampOf(cells))
+	if !ok {
+		return errChanged
+	}
+	at := s.ticks(t.from, t.digits)
+	for i, cell := range cells {
+		k := t.tracks[i]
+		if k < 0 {
+			continue
+		}
+		if cell = t.plain(strings.TrimSpace(cell)); isMissing(cell) {
+			continue
+		}
+		c := &b.Columns[k]
+		c.Stamps = append(c.Stamps, at)
+		if err := c.put(cell); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // put appends a value. The first reading has found its kind.

@@ -31,7 +31,7 @@ func TestCSV(t *testing.T) {
 		"gaps": {"time,a,b\n1,,5\n2,NA,6\n3,4,\n4,null,\n",
 			[]track{{"i64", "a", ticks(1), []string{"4"}, []int64{3}}, {"i64", "b", ticks(1), []string{"5", "6"}, []int64{1, 2}}}, "", ""},
 		"no values":      {"time,a,b\n1,,5\n", []track{{"f64", "a", ticks(1), nil, nil}, {"i64", "b", ticks(1), []string{"5"}, []int64{1}}}, "", `"a" has no values`},
-		"backwards":      {"time,a\n5,1\n-1.5,2\n5,3\n", []track{{"i64", "a", ticks(10), []string{"1", "2", "3"}, []int64{50, -15, 50}}}, "", "go back in time, kept as they are: 1"},
+		"backwards":      {"time,a\n5,1\n-1.5,2\n5,3\n", []track{{"i64", "a", ticks(10), []string{"1", "2", "3"}, []int64{50, -15, 50}}}, "", "go back in time, kept as they are: 1, the first in line 3"},
 		"first column":   {"when ever,a\n1,1\n", []track{{"i64", "a", ticks(1), []string{"1"}, []int64{1}}}, "", `the first, "when ever", is taken for the times, in seconds`},
 		"time last":      {"a\tTimestamp\n1\t3\n2\t4\n", []track{{"i64", "a", ticks(1), []string{"1", "2"}, []int64{3, 4}}}, "", ""},
 		"best name":      {"t,time,a\n1,100,2\n", []track{{"i64", "t", ticks(1), []string{"1"}, []int64{100}}, {"i64", "a", ticks(1), []string{"2"}, []int64{100}}}, "", `"time" is taken for the times, in seconds, and not "t"`},
@@ -135,7 +135,10 @@ func TestCSVErrors(t *testing.T) {
 		"open quote":      {"time,a\n1,\"2\n", formats.ErrCorrupt, "line 2 at 7: a quote that is not closed"},
 		"open for long":   {"time,a\n1,2\n3,\"2\n" + strings.Repeat("4,5\n", 1<<19), formats.ErrCorrupt, "line 3 at 11: a quote that is not closed"},
 		"behind lines":    {"time,a\n1,\"2\n\"\n3,x\n", formats.ErrCorrupt, "line 4 at 14: column \"a\""},
-		"utf-16":          {"\xff\xfet\x00", formats.ErrUnsupported, "UTF-16"},
+		"half utf-16":     {"\xff\xfet\x00,\x00a\x00\n\x001", formats.ErrCorrupt, "half a character of UTF-16"},
+		"nul":             {"time,a\n1,2\n\x00\x00\x00\n", formats.ErrCorrupt, "line 3 at 11: a NUL byte"},
+		"nul in header":   {"ti\x00me,a\n1,2\n", formats.ErrCorrupt, "line 1 at 0: a NUL byte"},
+		"lines of \\r":    {"time,a\r1,2\r2,x\r", formats.ErrCorrupt, `line 3 at 11: column "a"`},
 		"stamps no names": {"2026-05-01T12:00:00Z,2\n", formats.ErrCorrupt, "numbers where the names"},
 		"time of another": {"t_ms,a\n1,2\n2026-05-01,3\n", formats.ErrCorrupt, "no time in 10^-3 s"},
 		"thousands":       {"t;a\n1;1.234,5\n", formats.ErrUnsupported, `of column "a" "1.234,5" in line 2 is no number`},
@@ -153,7 +156,7 @@ func TestCSVErrors(t *testing.T) {
 // TestHalfStamps: stamps in ISO 8601 of which a part is missing are none.
 func TestHalfStamps(t *testing.T) {
 	t.Parallel()
-	for _, stamp := range []string{"-05-01", "2026--01", "2026-05-", "2026-05", "2026-05-01T", "2026-05-01T12", "2026-05-01T12Z", "2026-05-01T12:", "2026-05-01T:30",
+	for _, stamp := range []string{"-05-01", "2026--01", "2026-05-", "2026-05-01T", "2026-05-01T12", "2026-05-01T12Z", "2026-05-01T12:", "2026-05-01T:30",
 		"2026-05-01T12:00:", "2026-05-01T12:00:Z", "2026-05-01T12:00:05.", "2026-05-01T12:00:05.Z"} {
 		if _, err := series(t, "x.csv", []byte("when,a\n"+stamp+",1\n"), nil); !errors.Is(err, formats.ErrCorrupt) {
 			t.Errorf("%s: %v", stamp, err)

@@ -7,25 +7,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/farread/farread/formats"
 	"github.com/farread/farread/functions/internal/kit"
 )
 
-// Times tell which column of a CSV has the times, and their unit. With the zero
-// value, names and values of the columns decide.
-type Times struct {
-	Column string // name of the column, in upper or lower case; "": a column with a usual name, else the first
-	// Unit is what a number there is: "s", "ms", "us", "ns", "min", "h", "d"; "date" for
-	// 19580329 or 195803, with a time (195803291200) or none, "year" for 1958 and for 1958.2027, so much of that year in UTC;
-	// "": found out. Stamps in ISO 8601 need none.
-	Unit string
-}
-
 // A reading is a way to read the number of a stamp.
 type reading struct {
-	shift int   // the number counts units of 10^-shift seconds
-	scale int64 // if shift is 0: the number counts units of scale seconds
-	form  form
+	shift  int   // the number counts units of 10^-shift seconds
+	scale  int64 // if shift is 0: the number counts units of scale seconds
+	form   form
+	serial bool // the number counts the days of a spreadsheet
 }
 
 // A form is the order of digits in a date. formCount is for numbers that count.
@@ -54,27 +44,12 @@ func (f form) digits() int { return [...]int{0, 8, 6, 4, 10, 12, 14}[f] }
 // another century.
 func (f form) clock() bool { return f == formMinute || f == formSecond }
 
-// units are the values of Times.Unit. "date" is any form except formYear; the first
+// units are the values of CSVOptions.Unit. "date" is any form except formYear; the first
 // stamp decides.
 func units() map[string]reading {
 	return map[string]reading{"s": {}, "ms": {shift: 3}, "us": {shift: 6}, "ns": {shift: 9},
-		"min": {scale: 60}, "h": {scale: 3600}, "d": {scale: 86400}, "date": {form: formDay}, "year": {form: formYear}}
+		"min": {scale: 60}, "h": {scale: 3600}, "d": {scale: 86400}, "date": {form: formDay}, "year": {form: formYear}, "excel": {serial: true}}
 }
-
-// ParseUnit checks what is to be a Times.Unit, and returns it. If text is no unit, the
-// error is formats.ErrUnsupported.
-func ParseUnit(text string) (string, error) {
-	if _, ok := units()[text]; ok || text == "" {
-		return text, nil
-	}
-	return "", fmt.Errorf("%.60q is no unit of times: want s, ms, us, ns, min, h, d, date (19580329, 195803, 20240501120000) or year (1958, 1958.2027): %w", text, formats.ErrUnsupported)
-}
-
-// sayTimes names the ways to specify stamps, for errors.
-const sayTimes = "--times UNIT, or the metadata times of an upload,"
-
-// sayColumn names the ways in which users say which column has the stamps.
-const sayColumn = "--time-column, or the metadata time-column of an upload,"
 
 // yearNames are the names of columns that hold years.
 func yearNames() []string { return append(decimalNames(), "year", "years", "yr", "yyyy") }
@@ -217,9 +192,9 @@ func likelyForm(text string) form {
 	return formCount
 }
 
-// called reports whether a name is in a list, in any case of letters.
+// called reports whether a name is in a list, as sameName compares them.
 func called(name string, list []string) bool {
-	return slices.ContainsFunc(list, func(n string) bool { return strings.EqualFold(n, name) })
+	return slices.ContainsFunc(list, func(n string) bool { return sameName(n, name) })
 }
 
 // told takes the unit that the user names.
@@ -228,7 +203,7 @@ func (t *table) told(unit string) error {
 		return err
 	}
 	if unit != "" {
-		t.read, t.sure, t.epoch = units()[unit], true, t.epoch && unit != "min" && unit != "h" && unit != "d"
+		t.read, t.sure, t.epoch = units()[unit], true, t.epoch && !slices.Contains([]string{"min", "h", "d", "excel"}, unit)
 	}
 	return nil
 }
@@ -262,10 +237,12 @@ func (t *table) guess(text string) error {
 	switch {
 	case err != nil || t.read.scale != 0:
 		return err
+	case t.read.serial:
+		t.remark(text, "days of a spreadsheet (excel), as "+t.spoken(text))
 	case f != formCount:
 		t.read.form = f
 		t.remark(text, f.String())
-	case t.guessUnit(text) || !count || !called(t.name, dateNames()):
+	case t.guessUnit(text) || !count || !called(t.call, dateNames()):
 	case first.sec >= 1e11: // the year 5138, and with a fraction, else it has a unit
 		return t.refuse(text, "is no date and no count of seconds since 1970")
 	default:
@@ -279,27 +256,31 @@ func (t *table) guess(text string) error {
 func (t *table) guessForm(text string, f form, count bool) (form, error) {
 	dated := func(name string) bool { return called(name, yearNames()) || called(name, dateNames()) }
 	switch {
-	case called(t.name, yearNames()):
+	case called(t.call, yearNames()):
 		if _, ok := formYear.calendar(t.plain(text)); !ok {
 			return f, t.refuse(text, "is no year such as 1958 or 1958.2027")
 		}
 		return formYear, nil
-	case called(t.name, dateNames()):
+	case called(t.call, dateNames()):
 		if year, _, part := strings.Cut(t.plain(text), "."); part && formYear.likely(year) {
 			return formYear, nil
+		}
+		if days, ok := parseSeconds(t.plain(text)); ok && f == formCount && days.sec >= firstSerial && days.sec < lastSerial {
+			t.read.serial = true
+			return f, nil
 		}
 		if f == formCount && !count {
 			return f, t.refuse(text, "is no date such as 19580329, 195803 or 1958-03-29, and no count of seconds since 1970")
 		}
 		return f, nil
-	case called(t.name, partNames()):
+	case called(t.call, partNames()):
 		if f == formCount || f == formYear {
 			return f, t.refuse(text, "may count from anywhere, or be a part of a date")
 		}
 		return f, nil
 	case !count && slices.ContainsFunc(t.others, dated):
 		return f, kit.Unsupported("column %.60q: %.60q may be seconds, but there is %s, too: %s says which has the times", t.name, text, listed(t.others), sayColumn)
-	case f.clock() && called(t.name, clockNames()):
+	case f.clock() && called(t.call, clockNames()):
 		return f, nil
 	}
 	if u := unitSuffix(t.name); u != "" {
@@ -307,7 +288,7 @@ func (t *table) guessForm(text string, f form, count bool) (form, error) {
 		t.remark(text, map[string]string{"min": "minutes", "h": "hours", "d": "days"}[u])
 		return formCount, nil
 	}
-	if f.clock() || !called(t.name, secondNames()) {
+	if f.clock() || !called(t.call, secondNames()) {
 		t.maybe = f
 	}
 	return formCount, nil
@@ -318,7 +299,7 @@ func (t *table) remark(text, what string) {
 }
 
 func (t *table) refuse(text, why string) error {
-	return kit.Unsupported("column %.60q: %.60q %s: %s says what it is, or --time-column which other column to take", t.name, text, why, sayTimes)
+	return kit.Unsupported("column %.60q: %.60q %s: %s says what it is, or --time which other column to take", t.name, text, why, sayTimes)
 }
 
 // doubt notes whether all stamps look like dates, in a column whose name says nothing.
@@ -340,7 +321,7 @@ func (t *table) doubtful() error {
 		date = "year"
 	}
 	unit := map[int][2]string{0: {"seconds", "s"}, 3: {"milliseconds", "ms"}, 6: {"microseconds", "us"}, 9: {"nanoseconds", "ns"}}[t.read.shift]
-	if called(t.name, epochNames()) && !t.maybe.clock() {
+	if called(t.call, epochNames()) && !t.maybe.clock() {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: stamps such as %.60s are taken for %s; --times %s says that they are %s", t.name, t.firstStamp, unit[0], date, t.maybe))
 		return nil
 	}
@@ -348,16 +329,63 @@ func (t *table) doubtful() error {
 		t.name, t.firstStamp, t.maybe, unit[0], sayTimes, date, unit[1]))
 }
 
-// number reads a stamp that is not ISO 8601.
-func (t *table) number(text string) (stamp, bool) {
-	if t.read.form != formCount {
-		return t.read.form.calendar(t.plain(text))
+// firstSerial and lastSerial bound numbers that are taken for days of a spreadsheet in
+// columns called date: 1982 to 2064. If they counted from 1970, that would be from 2052 on.
+const (
+	firstSerial = 30000
+	lastSerial  = 60000
+)
+
+// serial reads the days of a spreadsheet, to the nearest millisecond. There, 1900 has a
+// leap day, so there is no day 60.
+func serial(text string) (stamp, bool) {
+	s, ok := parseSeconds(text)
+	const last = 2_958_465 // the end of 9999
+	if !ok || s.sec < 1 || s.sec > last || s.sec == 60 {
+		return stamp{}, false
 	}
-	s, ok := parseShifted(t.plain(text), t.read.shift)
-	if !ok || t.read.scale == 0 {
+	epoch := time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC).Unix()
+	if s.sec < 60 {
+		epoch += 86400
+	}
+	ms := (int64(s.nano)*86400 + 5e5) / 1e6
+	return stamp{sec: epoch + s.sec*86400 + ms/1000, nano: int32(ms % 1000 * 1e6)}, true
+}
+
+// spoken is what a serial number means.
+func (t *table) spoken(text string) string {
+	s, _ := serial(t.plain(text))
+	return s.time().Format("2006-01-02")
+}
+
+// time reads a stamp, by a layout if there is one. Local times become UTC.
+func (t *table) time(l *layout, clock *zoneClock, text string) (s stamp, ok bool) {
+	zoned := false
+	switch {
+	case l != nil:
+		s, zoned, ok = l.parse(text)
+		zoned = zoned || l.clock
+	case t.iso:
+		s, zoned, ok = parseISO(text)
+	case t.read.form != formCount:
+		s, ok = t.read.form.calendar(t.plain(text))
+	case t.read.serial:
+		s, ok = serial(t.plain(text))
+	default:
+		if s, ok = parseShifted(t.plain(text), t.read.shift); ok && t.read.scale != 0 {
+			s, ok = s.times(t.read.scale)
+		}
 		return s, ok
 	}
-	return s.times(t.read.scale)
+	if ok && !zoned {
+		s = clock.utc(s)
+	}
+	return s, ok
+}
+
+// dated reports whether stamps are dates and do not count.
+func (t *table) dated() bool {
+	return t.iso || t.read.form != formCount || t.read.serial || t.layout != nil && !t.layout.clock
 }
 
 // times turns a stamp in a unit of n seconds, at most a day, into seconds.
@@ -371,17 +399,24 @@ func (s stamp) times(n int64) (stamp, bool) {
 	return s, true
 }
 
-// wrong returns the text of an error about a stamp.
-func (t *table) wrong() string {
+// wrong returns the text of an error about a stamp, which none of the ways to read it
+// takes.
+func (t *table) wrong(l *layout) string {
 	switch {
+	case t.say.Format != "":
+		return fmt.Sprintf("no time in the format %.60q", t.say.Format)
+	case l != nil:
+		return fmt.Sprintf("no time as %.60q, which is read as %s; --time-format says how to read them", t.firstStamp, l.text)
 	case t.iso:
 		return "no time in ISO 8601, as the first is"
 	case t.read.form != formCount:
 		return "none of the " + t.read.form.String()
+	case t.read.serial:
+		return "no number of days of a spreadsheet"
 	case t.read.shift > 0:
 		return fmt.Sprintf("no time in 10^-%d s", t.read.shift)
 	case t.about.Rows == 0:
-		return "no time in seconds or ISO 8601 (2026-05-01T12:00:00Z); --time-column takes another column"
+		return "no time in seconds or ISO 8601 (2026-05-01T12:00:00Z), and no date such as 19-Sep-03; --time takes another column, --time-format says how it is written"
 	}
 	return "no time in seconds"
 }
@@ -389,8 +424,11 @@ func (t *table) wrong() string {
 // fractions adds a remark if numbers that may be years with fractions, such as 1959.25,
 // were taken for seconds. Only the user can know what such a column is.
 func (t *table) fractions(span *csvSpan) {
+	if called(t.call, clockNames()) && !t.dated() && !t.sure && t.read == (reading{}) && span.digits > 0 && span.low >= firstSerial && span.high < lastSerial {
+		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: stamps such as %.60s are taken for seconds; --times excel says that they are days of a spreadsheet", t.name, t.firstStamp))
+	}
 	const first, last = 1700, 2100
-	if t.iso || t.sure || t.unnamed && !t.epoch || t.read != (reading{}) || called(t.name, secondNames()) || span.digits == 0 || span.low < first || span.high >= last {
+	if t.iso || t.layout != nil || t.sure || t.unnamed && !t.epoch || t.read != (reading{}) || called(t.call, secondNames()) || span.digits == 0 || span.low < first || span.high >= last {
 		return
 	}
 	t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: stamps such as %.60s are taken for seconds; --times year says that they are years", t.name, t.firstStamp))
@@ -402,16 +440,5 @@ func (t *table) again() error {
 	if t.sure || t.iso || t.read.form != formYear {
 		return nil
 	}
-	return kit.Unsupported("column %.60q: the same year as in the line before, so that it alone is no time: write one column of times, such as 1958-04-01 or 1958.25, or say --times year", t.name)
-}
-
-// orMeta takes from the metadata of an upload what t does not say.
-func (t Times) orMeta(meta map[string]string) Times {
-	if t.Column == "" {
-		t.Column = strings.TrimSpace(meta[MetaTimeColumn])
-	}
-	if t.Unit == "" {
-		t.Unit = strings.TrimSpace(meta[MetaTimes])
-	}
-	return t
+	return kit.Unsupported("column %.60q: the same year as in the line before, so that it alone is no time: --time A+B joins it with others (year+month), or say --times year", t.name)
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions/internal/kit"
@@ -32,7 +31,7 @@ func (c *csvColumn) learn(name string, line int64, cell string) error {
 		return nil
 	case !c.look(cell):
 		if c.number || c.values > textValues || c.float { // a column of nan alone is not text, either
-			return kit.Corrupt("column %.60q: %.60q is no number", name, cell)
+			return kit.Corrupt("column %.60q: %.60q is no number; --skip passes the column over", name, cell)
 		}
 		if c.line == 0 {
 			c.line, c.text = line, cell
@@ -40,7 +39,7 @@ func (c *csvColumn) learn(name string, line int64, cell string) error {
 		return nil
 	}
 	if c.line > 0 {
-		return kit.Corrupt("column %.60q: %.60q in line %d is no number, as %.60q is", name, c.text, c.line, cell)
+		return kit.Corrupt("column %.60q: %.60q in line %d is no number, as %.60q is; --skip passes a column over", name, c.text, c.line, cell)
 	}
 	if _, ok := c.codec(); !ok {
 		return kit.Corrupt("column %.60q: %.60q among values of another kind", name, cell)
@@ -122,81 +121,40 @@ func truth(cell string) (value, is bool) {
 	return false, false
 }
 
-// find finds the column of the stamps: the one that the user names, otherwise the one
-// with the best name, otherwise the first.
-func (t *table) find(cells []string, told string) error {
-	at := func(name string) int {
-		return slices.IndexFunc(cells, func(c string) bool { return strings.EqualFold(c, name) })
-	}
-	if told != "" {
-		if t.time = at(told); t.time < 0 {
-			return kit.Unsupported("no column %.60q: there are %s", told, listed(cells))
-		}
-		t.name = cells[t.time]
-		return nil
-	}
-	var all []int
-	for _, name := range timeNames() {
-		if i := at(name); i >= 0 && !slices.Contains(all, i) {
-			all = append(all, i)
-		}
-	}
-	if len(all) > 0 {
-		t.time = all[0]
-	}
-	t.name = cells[t.time]
-	t.unnamed = len(all) == 0
-	for i := 1; i < len(all); i++ {
-		t.others = append(t.others, cells[all[i]])
-	}
-	return nil
-}
-
-// listed joins names for people.
-func listed(names []string) string {
-	const most = 8
-	list := make([]string, 0, most)
-	for i, n := range names {
-		if i == most {
-			return strings.Join(list, ", ") + fmt.Sprintf(" and %d more", len(names)-most)
-		}
-		list = append(list, fmt.Sprintf("%.60q", n))
-	}
-	return strings.Join(list, ", ")
-}
-
-// choose makes a track of each column of numbers. A remark names the columns that
-// it skips.
-func (t *table) choose(names []string, cols []csvColumn) error {
+// choose makes a track of each column of numbers. Remarks name the columns that it
+// passes over.
+func (t *table) choose(cols []csvColumn) error {
 	var texts, kept []string
 	t.tracks = make([]int, len(cols))
 	for i := range cols {
-		if cols[i].line > 0 {
-			t.tracks[i] = -1
-			texts = append(texts, names[i])
-			continue
+		t.tracks[i] = -1
+		switch text := cols[i].line > 0; {
+		case t.out[i]:
+		case text && len(t.say.Columns) > 0:
+			return kit.Unsupported("column %.60q: %.60q in line %d is no number", t.names[i], cols[i].text, cols[i].line)
+		case text:
+			texts = append(texts, t.names[i])
+		case t.names[i] == "" && cols[i].values == 0: // separators at the ends of lines
+		default:
+			t.tracks[i] = len(kept)
+			kept = append(kept, t.names[i])
 		}
-		t.tracks[i] = len(kept)
-		kept = append(kept, names[i])
+	}
+	if len(kept) == 0 {
+		i := slices.IndexFunc(cols, func(c csvColumn) bool { return c.line > 0 })
+		if i < 0 {
+			return kit.Unsupported("no column of numbers beside the times")
+		}
+		return kit.Unsupported("no column of numbers beside the times: of column %.60q %.60q in line %d is no number", t.names[i], cols[i].text, cols[i].line)
 	}
 	if len(texts) > 0 {
-		if len(kept) == 0 {
-			return kit.Unsupported("no column of numbers beside the times: of column %.60q %.60q in line %d is no number", texts[0], cols[0].text, cols[0].line)
-		}
 		what := "column of text, which is passed over"
 		if len(texts) > 1 {
 			what = "columns of text, which are passed over"
 		}
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("%s: %s", what, listed(texts)))
 	}
-	if !t.iso && !t.sure && t.read == (reading{}) && (!t.epoch || t.from < oldest) {
-		switch {
-		case t.unnamed:
-			t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("no column is called time: the first, %.60q, is taken for the times, in seconds; --time-column and --times, or the metadata time-column and times of an upload, say otherwise", t.name))
-		case len(t.others) > 0:
-			t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q is taken for the times, in seconds, and not %s; %s says otherwise", t.name, listed(t.others), sayColumn))
-		}
-	}
+	t.aboutTimes()
 	t.about.Tracks = tracks(len(kept), zoomcache.Codec{}, zoomcache.Rate{}, kept, "")
 	for i, k := range t.tracks {
 		if k < 0 {
@@ -205,8 +163,21 @@ func (t *table) choose(names []string, cols []csvColumn) error {
 		t.about.Tracks[k].Codec, _ = cols[i].codec()
 		t.about.Tracks[k].Variable = true
 		if cols[i].values == 0 {
-			t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q has no values", names[i]))
+			t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q has no values", t.names[i]))
 		}
 	}
 	return nil
+}
+
+// aboutTimes tells which column was taken for the times, if its name does not say it.
+func (t *table) aboutTimes() {
+	plain := !t.iso && t.layout == nil && !t.sure && t.read == (reading{}) && (!t.epoch || t.from < oldest)
+	switch {
+	case t.unnamed && plain:
+		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("no column is called time: the first, %.60q, is taken for the times, in seconds; --time and --times, or the metadata time-column and times of an upload, say otherwise", t.name))
+	case t.unnamed && t.times[0] > 0:
+		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("no column is called time: %.60q is taken for the times; %s says otherwise", t.name, sayColumn))
+	case len(t.others) > 0 && plain:
+		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q is taken for the times, in seconds, and not %s; %s says otherwise", t.name, listed(t.others), sayColumn))
+	}
 }

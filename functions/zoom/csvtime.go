@@ -187,8 +187,9 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // parseISO reads ISO 8601 as programs write it: 2026-05-01, then T or a space and
 // 12:30, :05, .25 (or a comma), then Z, +02, +0200 or +02:00; and the same without
-// marks, 20260501T123005. Without a zone it is UTC.
-func parseISO(text string) (stamp, bool) {
+// marks, 20260501T123005. zoned says that it tells its zone; if it does not, it is as if it
+// were UTC.
+func parseISO(text string) (at stamp, zoned, ok bool) {
 	s := marked(text)
 	year, ok1 := number(&s, 4)
 	mark := byte('-')
@@ -198,43 +199,44 @@ func parseISO(text string) (stamp, bool) {
 	month, _ := after(&s, mark) // 0 if there is none
 	day, _ := after(&s, mark)
 	if !ok1 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month) {
-		return stamp{}, false
+		return stamp{}, false, false
 	}
 	var out stamp
 	sec := int64(0)
 	if s != "" {
 		if s[0] != 'T' && s[0] != 't' && s[0] != ' ' {
-			return stamp{}, false
+			return stamp{}, false, false
 		}
 		s = s[1:]
 		hour, ok1 := number(&s, 2)
 		minute, ok2 := after(&s, ':')
 		if !ok1 || !ok2 || hour > 23 || minute > 59 {
-			return stamp{}, false
+			return stamp{}, false, false
 		}
 		sec = int64(hour)*3600 + int64(minute)*60
 		if strings.HasPrefix(s, ":") {
 			second, ok := after(&s, ':')
 			if !ok || second > 60 { // a leap second counts as the next second
-				return stamp{}, false
+				return stamp{}, false, false
 			}
 			sec += int64(second)
 			if s != "" && (s[0] == '.' || s[0] == ',') {
 				n := 0
 				if out.nano, out.finer, n = fraction(s[1:]); n == 0 {
-					return stamp{}, false
+					return stamp{}, false, false
 				}
 				s = s[1+n:]
 			}
 		}
+		zoned = strings.TrimSpace(s) != ""
 		zone, ok := offset(s)
 		if !ok {
-			return stamp{}, false
+			return stamp{}, false, false
 		}
 		sec -= zone
 	}
 	out.sec = time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Unix() + sec
-	return out, true
+	return out, zoned, true
 }
 
 // marked inserts the marks of a date and a time that have only a T.

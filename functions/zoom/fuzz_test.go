@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions/zoom"
+	"github.com/farread/farread/objstore/memstore"
 )
 
 // fuzzed opens bytes as an upload: they end with one of the sentinels, or make a
@@ -76,6 +78,8 @@ func FuzzNPY(f *testing.F) {
 
 func FuzzCSV(f *testing.F) {
 	for _, x := range []string{
+		"date,v\n19-Sep-03,1\n2-Jan-04,2\n", "date;time;v\n1/2/2026;12:00;1,5\n", "year,quarter,v\n1974,1,2\n", "period,v\n1974Q1,2\n", "date,v\n45123.5,1\n",
+		"\xff\xfet\x00,\x00a\x00\n\x001\x00,\x002\x00", "time,a\r1,2\r", "\"a\"\n\"1\",2\n", "Title,,\n,when,v\nx,\"Fri, 28 Mar 2025 1:05 PM +0200\",1\n",
 		"time,a,b\n0,1,0.5\n0.25,,1e3\n", "t;v\r\n\"10\";7\r\n", "a\tdate\n1\t2026-05-01T12:00:00.25+02:00\n2\t2026-05-01\n",
 		"\ufeff#\n\ntime,a\n-0.30000000000000004,18446744073709551615\n17000000000000000.25,true\n",
 	} {
@@ -114,5 +118,28 @@ func FuzzRate(f *testing.F) {
 		if again, err := zoom.ParseRate(text); err != nil || again != (zoomcache.Rate{Num: r.Num, Den: r.Den}) {
 			t.Fatal(err)
 		}
+	})
+}
+
+// FuzzFormat: a format that is taken reads stamps without a panic, and one that was read
+// is a time that can be written.
+func FuzzFormat(f *testing.F) {
+	for _, x := range [][2]string{{"%d/%m/%Y %H:%M", "1/2/2026 12:30"}, {"%F %T.%f %z", "2026-05-01 12:00:00.25 +0200"}, {"%YQ%q", "1974Q4"}, {"%a, %d %B %y %I:%M %p", "Fri, 28 March 25 1:05 PM"}, {"%j %s", "1 5"}} {
+		f.Add(x[0], x[1])
+	}
+	f.Fuzz(func(t *testing.T, format, stamp string) {
+		if _, err := zoom.ParseFormat(format); err != nil {
+			known(t, err)
+		}
+		if strings.ContainsAny(stamp, "\",\r\n\x00") {
+			return
+		}
+		obj := stored(t, memstore.New(memstore.Config{}), "x.csv", []byte("time,v\n\""+stamp+"\",1\n"))
+		s, err := zoom.Open(t.Context(), obj, zoom.Options{Table: zoom.CSVOptions{Format: format}})
+		if err != nil {
+			known(t, err)
+			return
+		}
+		written(t, s, zoom.WriteOptions{})
 	})
 }

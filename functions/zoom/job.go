@@ -17,9 +17,9 @@ import (
 const (
 	// layoutVersion must change if the same upload would give other bytes.
 	layoutVersion = "zoom-1"
-	// layoutCSV is the layoutVersion for a CSV: dates are read, and packets end at
-	// gaps.
-	layoutCSV = "zoom-2"
+	// layoutCSV is the layoutVersion for a CSV: dates are read, columns are found by what
+	// is in them, and packets end at gaps.
+	layoutCSV = "zoom-3"
 	// slowest is the rate by which a job's time is estimated before it begins: a
 	// function of 512 MB reads a CSV twice at that rate.
 	slowest = 10 << 20
@@ -30,8 +30,12 @@ const (
 const (
 	MetaRate       = "rate"        // samples a second: "1000", "30000/1001"
 	MetaOrigin     = "origin"      // UTC of time 0, as ParseOrigin reads it
-	MetaTimes      = "times"       // for a CSV: the value of Times.Unit
-	MetaTimeColumn = "time-column" // for a CSV: the value of Times.Column
+	MetaTimes      = "times"       // for a CSV: the value of CSVOptions.Unit
+	MetaTimeColumn = "time-column" // for a CSV: the value of CSVOptions.Time
+	MetaTimeFormat = "time-format" // for a CSV: the value of CSVOptions.Format
+	MetaZone       = "tz"          // for a CSV: the value of CSVOptions.Zone
+	MetaColumns    = "columns"     // for a CSV: CSVOptions.Columns, with commas between them
+	MetaSkip       = "skip"        // for a CSV: CSVOptions.Skip, with commas between them
 )
 
 // New returns the functions.JobMaker of zoom-cache files. warn, if not nil, is
@@ -43,6 +47,12 @@ func New(o WriteOptions, warn func(key, text string)) functions.JobMaker {
 			return nil, fmt.Errorf("format, records and chunk say nothing about %s: %w", zoomcache.Format, kit.ErrRule)
 		}
 		j := &Job{Out: out, Prefix: r.Out.Prefix, Write: o, Warn: warn}
+		if c := r.CSV; c != nil {
+			j.CSV = CSVOptions{Time: c.Time, Unit: c.Times, Format: c.TimeFormat, Zone: c.TZ, Columns: c.Columns, Skip: c.Skip}
+			if err := j.CSV.Check(); err != nil {
+				return nil, fmt.Errorf("csv: %w: %w", err, kit.ErrRule)
+			}
+		}
 		if r.Codec != "" {
 			c, err := zoomcache.ParseCodec(r.Codec)
 			if err != nil {
@@ -63,7 +73,7 @@ type Job struct {
 	// not set, the error for such a file is functions.ErrTaken.
 	Replace bool
 	Write   WriteOptions // options of files; the job sets Seal
-	Times   Times        // for a CSV, times that are used instead of those in its metadata
+	CSV     CSVOptions   // for a CSV, options that are used instead of those in its metadata
 	// About is called with the description of the series, and Warn with its Warnings,
 	// even if the output exists already. Done is called with the result before it is
 	// committed. Nil means no call.
@@ -143,8 +153,11 @@ func (j *Job) publish(ctx context.Context, src objstore.Bucket, u functions.Uplo
 	if err := kit.Fits(ctx, obj.Size(), slowest); err != nil {
 		return nil, err
 	}
-	times := j.Times.orMeta(obj.Info().Meta)
-	s, err := Open(ctx, obj, Options{Note: note, Times: times})
+	say := j.CSV.orMeta(obj.Info().Meta)
+	if err := say.Check(); err != nil {
+		return nil, kit.Fail("upload", u.Key, -1, err)
+	}
+	s, err := Open(ctx, obj, Options{Note: note, Table: say})
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +176,7 @@ func (j *Job) publish(ctx context.Context, src objstore.Bucket, u functions.Uplo
 			j.Warn(u.Key, text)
 		}
 	}
-	single := functions.Single{Bucket: j.Out, Replace: j.Replace, Key: functions.OutputKey(j.Prefix, u.Key, zoomcache.Suffix), Layout: o.layout(s.About().Format, times, noteTag)}
+	single := functions.Single{Bucket: j.Out, Replace: j.Replace, Key: functions.OutputKey(j.Prefix, u.Key, zoomcache.Suffix), Layout: o.layout(s.About().Format, say, noteTag)}
 	return single.Publish(ctx, src, u, func(ctx context.Context, _ functions.Upload, w objstore.Writer, seal []byte) error {
 		if noteTag != "" {
 			if err := kit.StillNoted(ctx, src, u.Key, noteTag); err != nil {
@@ -201,12 +214,12 @@ func (o WriteOptions) told(about About, meta map[string]string, note *Note) (Wri
 }
 
 // layout names everything besides the upload's bytes that decides the file.
-func (o WriteOptions) layout(format string, times Times, noteTag string) string {
+func (o WriteOptions) layout(format string, say CSVOptions, noteTag string) string {
 	var s strings.Builder
 	add := func(format string, a ...any) { fmt.Fprintf(&s, " "+format, a...) }
 	if format == formatCSV {
-		if s.WriteString(layoutCSV); times != (Times{}) {
-			add("times %q %s", times.Column, times.Unit)
+		if s.WriteString(layoutCSV); !say.zero() {
+			add("csv %q %s %q %q %q %q", say.Time, say.Unit, say.Format, say.Zone, say.Columns, say.Skip)
 		}
 	} else {
 		s.WriteString(layoutVersion)
@@ -245,5 +258,30 @@ func Command(r functions.Rule, u functions.Upload) string {
 	if r.Codec != "" {
 		text += " --codec " + r.Codec
 	}
-	return text
+	return text + csvFlags(r.CSV)
+}
+
+// csvFlags are the flags of pack that say what a rule says about CSVs.
+func csvFlags(c *functions.CSV) string {
+	if c == nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, f := range [][2]string{{"time", c.Time}, {"times", c.Times}, {"time-format", c.TimeFormat}, {"tz", c.TZ}} {
+		if f[1] != "" {
+			b.WriteString(" --" + f[0] + " " + kit.Quote(f[1]))
+		}
+	}
+	for _, list := range []struct {
+		flag  string
+		names []string
+	}{{"columns", c.Columns}, {"skip", c.Skip}} {
+		for _, name := range list.names { // a flag reads CSV, for commas in names
+			if strings.ContainsAny(name, "\",\n") {
+				name = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+			}
+			b.WriteString(" --" + list.flag + " " + kit.Quote(name))
+		}
+	}
+	return b.String()
 }

@@ -215,6 +215,47 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
+// TestRuleOfCSV: a rule, or the metadata of an upload, says how a CSV is read, and the
+// command of the same upload has the flags.
+func TestRuleOfCSV(t *testing.T) {
+	t.Parallel()
+	const text = "when,site,temp,level\n1/2/2026 12:00,5,20,3\n2/2/2026 12:00,5,21,4\n"
+	w := newWorks()
+	r := functions.Rule{Job: "zoom", Bucket: "uploads", Out: functions.Out{Bucket: "datasets"},
+		CSV: &functions.CSV{Time: "when", TimeFormat: "%d/%m/%Y %H:%M", TZ: "Europe/Berlin", Columns: []string{"temp", "level"}, Skip: []string{"level", `a "b", c`}}}
+	made, err := zoom.New(zoom.WriteOptions{}, nil)(r, w.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.job = made.(*zoom.Job)
+	u := w.put(t, "x.csv", []byte(text))
+	w.run(t, u, 1)
+	check := func() {
+		t.Helper()
+		f, list := read(t, opened(t, w.out, "x.csv.zoom"))
+		if at, ok := f.Header().Origin.UTC(); !ok || at.Format(time.RFC3339) != "2026-02-01T11:00:00Z" || len(list) != 1 || list[0].Name != "temp" {
+			t.Errorf("%v, %+v", at, list)
+		}
+	}
+	check()
+	want := ` --time 'when' --time-format '%d/%m/%Y %H:%M' --tz 'Europe/Berlin' --columns 'temp' --columns 'level' --skip 'level' --skip '"a ""b"", c"'`
+	if got := zoom.Command(r, u); !strings.HasSuffix(got, want) {
+		t.Error(got)
+	}
+	w.job.CSV = zoom.CSVOptions{}
+	w.run(t, w.put(t, "x.csv", []byte(text), zoom.MetaTimeColumn, "when", zoom.MetaTimeFormat, "%d/%m/%Y %H:%M", zoom.MetaZone, "Europe/Berlin", zoom.MetaColumns, "temp, level", zoom.MetaSkip, "level"), 1)
+	check()
+	if _, err := w.job.Run(t.Context(), w.in, w.put(t, "y.csv", []byte(text), zoom.MetaZone, "Mars")); !errors.Is(err, formats.ErrUnsupported) {
+		t.Error(err)
+	}
+	for _, c := range []functions.CSV{{TZ: "Mars"}, {TimeFormat: "%Q"}, {Times: "weeks"}} {
+		r.CSV = &c
+		if _, err := zoom.New(zoom.WriteOptions{}, nil)(r, w.out); err == nil {
+			t.Errorf("%+v: taken", c)
+		}
+	}
+}
+
 // event is an S3 notification.
 func event(u functions.Upload) []byte {
 	b, _ := json.Marshal(map[string]any{"Records": []any{map[string]any{"eventSource": "aws:s3", "eventName": "ObjectCreated:Put", "s3": map[string]any{

@@ -25,14 +25,18 @@ func (t *table) lines(ctx context.Context, skip int64, f func(n int64, line stri
 		return err
 	}
 	defer in.close()
-	r := bufio.NewReaderSize(in.plain, maxLine)
+	plain, err := readable(in.plain)
+	if err != nil {
+		return t.blame(in, 1, 0, err)
+	}
+	r := bufio.NewReaderSize(plain, maxLine)
 	off := int64(0)
 	for n := int64(1); ; n++ {
 		if n%csvTick == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		first, at := n, off
-		line, last, err := t.line(r, &n, &off, skip == 0)
+		line, last, err := t.line(r, &n, &off, n <= skip)
 		switch {
 		case err != nil:
 			return t.blame(in, first, at, err)
@@ -58,9 +62,9 @@ func (t *table) blame(in *unpacking, n, off int64, err error) error {
 	return err
 }
 
-// line reads one line, or several if quotes join them. The header may have blank lines
-// and remarks before it.
-func (t *table) line(r *bufio.Reader, n, off *int64, header bool) (line string, last bool, err error) {
+// line reads one line, or several if quotes join them, except if it is passed over. The
+// header may have blank lines and remarks before it.
+func (t *table) line(r *bufio.Reader, n, off *int64, pass bool) (line string, last bool, err error) {
 	var long strings.Builder
 	quoted := false
 	for {
@@ -81,14 +85,15 @@ func (t *table) line(r *bufio.Reader, n, off *int64, header bool) (line string, 
 		}
 		size := int64(len(p))
 		if *off == 0 {
-			if p, err = begins(p); err != nil {
-				return "", false, err
-			}
+			p = bytes.TrimPrefix(p, []byte("\ufeff")) // the byte order mark
 		}
 		*off += size
+		if bytes.IndexByte(p, 0) >= 0 {
+			return "", false, kit.Corrupt("a NUL byte: the file is damaged, or no text")
+		}
 		text := string(p)
-		heads := header && t.width == 0
-		if heads && !quoted && !isHeader(text) {
+		heads := t.width == 0
+		if pass || heads && !quoted && !isHeader(text) {
 			return "", last, nil
 		}
 		if quoted = scan(text, quoted, t.separators()); !quoted {
@@ -125,7 +130,7 @@ const anySeparator = ",;\t"
 // separators are the characters that may end a cell. While the header is read, each of
 // anySeparator may.
 func (t *table) separators() string {
-	if t.comma == 0 {
+	if t.width == 0 {
 		return anySeparator
 	}
 	return string(rune(t.comma))
@@ -149,14 +154,6 @@ func separator(line string) byte {
 		}
 	}
 	return best
-}
-
-// begins removes the byte order mark, with which a text may begin.
-func begins(p []byte) ([]byte, error) {
-	if len(p) >= 2 && (p[0] == 0xff && p[1] == 0xfe || p[0] == 0xfe && p[1] == 0xff) {
-		return nil, kit.Unsupported("text in UTF-16: save it as UTF-8")
-	}
-	return bytes.TrimPrefix(p, []byte("\ufeff")), nil
 }
 
 // scan reports whether a line ends inside quotes; quoted says that it begins inside

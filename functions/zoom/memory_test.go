@@ -263,3 +263,20 @@ func remember(t *testing.T, v *vast, bare bool, reads int64) {
 		t.Errorf("%d requests for %d bytes, over %d", v.gets.Load(), v.size, most)
 	}
 }
+
+// TestEndlessLine: a line of 2 GB ends reading after its first MiB, in the header or
+// below it, with an error that names it.
+func TestEndlessLine(t *testing.T) {
+	t.Parallel()
+	for head, want := range map[string]string{"": "csv: line 1 at 0: longer than", "time,a\n1,2\n": "csv: line 3 at 11: longer than", "time,a\n1,\"": "csv: line 2 at 7: longer than"} {
+		v := &vast{key: "x.csv", head: []byte(head), body: []byte("1234567,"), size: 2 << 30}
+		obj, err := objstore.Open(t.Context(), v, v.key, objstore.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = zoom.Open(t.Context(), obj, zoom.Options{})
+		if err == nil || !strings.Contains(err.Error(), want) || v.gets.Load() > 5 {
+			t.Errorf("%q: %v in %d requests", head, err, v.gets.Load())
+		}
+	}
+}

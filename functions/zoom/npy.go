@@ -177,7 +177,7 @@ func ParseRate(text string) (zoomcache.Rate, error) {
 // ParseOrigin reads a time in ISO 8601 as stamps of a CSV are read: without a zone it
 // is UTC. The result is in UTC. Errors match formats.ErrCorrupt.
 func ParseOrigin(text string) (time.Time, error) {
-	s, ok := parseISO(text)
+	s, _, ok := parseISO(text)
 	if !ok {
 		return time.Time{}, fmt.Errorf("origin %.40q: %w: %w", text, errOrigin, formats.ErrCorrupt)
 	}

@@ -60,7 +60,7 @@ type Options struct {
 	Note *Note // describes raw samples; nil: content and name decide
 	// CSV reads the object as a CSV, with any name, unless its content is a WAV or .npy.
 	CSV   bool
-	Times Times // options for a CSV
+	Table CSVOptions // options for a CSV
 }
 
 // errNoSeries is returned if the kind of samples is unknown.
@@ -92,7 +92,7 @@ func Open(ctx context.Context, obj *objstore.Object, o Options) (Series, error) 
 	case k == kindNPY:
 		return openNPY(ctx, obj)
 	case k == kindCSV || o.CSV:
-		return openCSV(ctx, obj, pack, o.Times)
+		return openCSV(ctx, obj, pack, o.Table)
 	}
 	if pack != plainText {
 		return nil, kit.Fail("upload", obj.Info().Key, -1, errPacked)

@@ -87,14 +87,35 @@ func drawRule(t *rapid.T) functions.Rule {
 		Records: rapid.SampledFrom([]string{"", "", "lines", "chunks", "words"}).Draw(t, "records"),
 		Chunk:   rapid.SampledFrom([]int64{0, 0, 0, 0, 4096, 32 << 20, 32<<20 + 1, -1}).Draw(t, "chunk"),
 	}
+	if most := map[string]int{"zoom": 5, "pack": 59}[r.Job]; rapid.IntRange(0, most).Draw(t, "csv?") == 0 {
+		texts := rapid.SampledFrom([]string{"", "", "%d/%m/%Y"})
+		r.CSV = &functions.CSV{Time: rapid.SampledFrom([]string{"", "date+time"}).Draw(t, "time"), Times: rapid.SampledFrom([]string{"", "", "ms", "weeks"}).Draw(t, "times"),
+			TimeFormat: texts.Draw(t, "format"), TZ: rapid.SampledFrom([]string{"", "+02:00"}).Draw(t, "tz"),
+			Columns: rapid.SampledFrom([][]string{nil, {"a", "b"}}).Draw(t, "columns"), Skip: rapid.SampledFrom([][]string{nil, {"c"}}).Draw(t, "skip")}
+	}
 	r.Out.Prefix = rapid.OneOf(prefixes, rapid.SampledFrom([]string{strings.Repeat("ü", 128), strings.Repeat("ü", 128) + "x"})).Draw(t, "out")
 	return r
+}
+
+func csvValue(c *functions.CSV) cty.Value {
+	list := func(names []string) cty.Value {
+		out := []cty.Value{}
+		for _, n := range names {
+			out = append(out, cty.StringVal(n))
+		}
+		return cty.TupleVal(out)
+	}
+	if c == nil {
+		return cty.NullVal(cty.DynamicPseudoType)
+	}
+	return cty.ObjectVal(map[string]cty.Value{"time": cty.StringVal(c.Time), "times": cty.StringVal(c.Times), "time_format": cty.StringVal(c.TimeFormat),
+		"tz": cty.StringVal(c.TZ), "columns": list(c.Columns), "skip": list(c.Skip)})
 }
 
 func valueOf(r functions.Rule) cty.Value {
 	return cty.ObjectVal(map[string]cty.Value{
 		"prefix": cty.StringVal(r.Prefix), "suffix": cty.StringVal(r.Suffix), "job": cty.StringVal(r.Job), "format": cty.StringVal(r.Format),
-		"codec": cty.StringVal(r.Codec), "records": cty.StringVal(r.Records), "chunk": cty.NumberIntVal(r.Chunk),
+		"codec": cty.StringVal(r.Codec), "records": cty.StringVal(r.Records), "chunk": cty.NumberIntVal(r.Chunk), "csv": csvValue(r.CSV),
 		"out": cty.ObjectVal(map[string]cty.Value{"prefix": cty.StringVal(r.Out.Prefix)}),
 	})
 }

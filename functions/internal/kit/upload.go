@@ -101,6 +101,8 @@ func Fits(ctx context.Context, size, rate int64) error {
 // Command returns the command line that packs from, which is the key of u or its
 // folder, into the output of rule r for u. suffix is the end of the output's key.
 func Command(r functions.Rule, u functions.Upload, from, suffix string) string {
-	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-	return "farread pack " + quote("s3://"+u.Bucket+"/"+from) + " " + quote("s3://"+r.Out.Bucket+"/"+functions.OutputKey(r.Out.Prefix, u.Key, suffix))
+	return "farread pack " + Quote("s3://"+u.Bucket+"/"+from) + " " + Quote("s3://"+r.Out.Bucket+"/"+functions.OutputKey(r.Out.Prefix, u.Key, suffix))
 }
+
+// Quote quotes a word for a shell.
+func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

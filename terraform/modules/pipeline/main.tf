@@ -13,7 +13,7 @@ locals {
 
   rules = [for r in var.rules : {
     bucket = coalesce(r.bucket, local.uploads), prefix = r.prefix, suffix = r.suffix,
-    job    = r.job, format = r.format, codec = r.codec, records = r.records, chunk = r.chunk,
+    job    = r.job, format = r.format, codec = r.codec, records = r.records, chunk = r.chunk, csv = r.csv,
     out    = { bucket = coalesce(r.out.bucket, local.datasets), prefix = r.out.prefix }
   }]
 
@@ -23,6 +23,10 @@ locals {
     { bucket = r.bucket, job = r.job, out = { for k, v in r.out : k => v if v != "" } },
     { for k in ["prefix", "suffix", "format", "codec", "records"] : k => r[k] if r[k] != "" },
     r.chunk > 0 ? { chunk = r.chunk } : {},
+    r.csv == null ? {} : { csv = merge(
+      { for k in ["time", "times", "time_format", "tz"] : k => r.csv[k] if r.csv[k] != "" },
+      { for k in ["columns", "skip"] : k => r.csv[k] if length(r.csv[k]) > 0 },
+    ) },
   )])
 
   environment = { for job, f in var.functions : job => merge(var.environment, {

@@ -18,6 +18,14 @@ variable "rules" {
     codec   = optional(string, "") # of formats that compress, as `zstd-5`; of `zoom` the type of samples, as `pcm-i16`
     records = optional(string, "") # how bloscpack tells records apart: `lines`, `jsonl`, `files`, `u32le` …; empty: by content
     chunk   = optional(number, 0)  # bytes of one chunk of a bloscpack; 0: its default
+    csv = optional(object({            # of `zoom`: how CSVs are read
+      time        = optional(string, "") # the column of the times, or columns joined by `+`
+      times       = optional(string, "") # what numbers there are: `s`, `ms`, `us`, `ns`, `min`, `h`, `d`, `date`, `year`, `excel`
+      time_format = optional(string, "") # how times are written, for strptime
+      tz          = optional(string, "") # zone of times that tell none, as `Europe/Berlin`
+      columns     = optional(list(string), [])
+      skip        = optional(list(string), [])
+    }))
     out = optional(object({
       bucket = optional(string)     # that of the datasets
       prefix = optional(string, "") # begins every output's key
@@ -51,6 +59,10 @@ variable "rules" {
   validation {
     condition     = alltrue([for r in var.rules : r.format == "" && r.records == "" && r.chunk == 0 if r.job == "zoom"])
     error_message = "rules: format, records and chunk say nothing about the job zoom."
+  }
+  validation {
+    condition     = alltrue([for r in var.rules : r.job == "zoom" && contains(["", "s", "ms", "us", "ns", "min", "h", "d", "date", "year", "excel"], r.csv.times) && (r.csv.times == "" || r.csv.time_format == "") if r.csv != null])
+    error_message = "rules: csv is of the job zoom; its times is a unit, and not beside time_format."
   }
   validation {
     condition     = alltrue([for r in var.rules : r.format == "bloscpack" if r.records != "" || r.chunk != 0])

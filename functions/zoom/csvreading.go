@@ -1,0 +1,185 @@
+package zoom
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/farread/farread/functions/internal/kit"
+)
+
+// A candidate is a way to read the stamps, with what it makes of those so far.
+type candidate struct {
+	layout *layout // nil: as the table says
+	clock  zoneClock
+	span   csvSpan
+}
+
+// csvSpan is the result of the first reading of the stamps.
+type csvSpan struct {
+	first, last stamp
+	low, high   int64
+	digits      int
+	finer       bool
+	back        int64 // stamps that go back
+	backLine    int64 // line of the first of them
+	least, most int64 // shortest and longest step forward, in seconds; 0: none
+}
+
+func (s *csvSpan) add(at stamp, first bool, line int64) {
+	if first {
+		s.first, s.last, s.low, s.high = at, at, at.sec, at.sec
+	}
+	if at.before(s.last) {
+		if s.back++; s.back == 1 {
+			s.backLine = line
+		}
+	}
+	if step := at.sec - s.last.sec; step > 0 {
+		if s.least == 0 {
+			s.least = step
+		}
+		s.least, s.most = min(s.least, step), max(s.most, step)
+	}
+	s.last = at
+	s.low, s.high = min(s.low, at.sec), max(s.high, at.sec)
+	s.digits = max(s.digits, at.digits())
+	s.finer = s.finer || at.finer
+}
+
+// uneven is how many times the longest step is as long as the shortest one.
+func (s *csvSpan) uneven() float64 {
+	if s.least == 0 {
+		return math.Inf(1)
+	}
+	return float64(s.most) / float64(s.least)
+}
+
+// stamp takes in a stamp. That of the first line decides in which ways all others may be
+// read; those that do not fit it are dropped.
+func (r *firstReading) stamp(text string, line int64) error {
+	t := r.t
+	first := t.about.Rows == 0
+	if first {
+		var err error
+		if r.may, err = t.readings(text); err != nil {
+			return err
+		}
+	}
+	n, same := 0, false
+	for _, c := range r.may {
+		s, ok := t.time(c.layout, &c.clock, text)
+		if !ok {
+			continue
+		}
+		same = !first && s == c.span.last
+		c.span.add(s, first, line)
+		r.may[n] = c
+		n++
+	}
+	t.doubt(text)
+	switch {
+	case n == 0:
+		return kit.Corrupt("column %.60q: %.60q is %s", t.name, text, t.wrong(r.may[0].layout))
+	case same:
+		if err := t.again(); err != nil {
+			return err
+		}
+	}
+	r.may = r.may[:n]
+	return nil
+}
+
+// readings lists the ways to read stamps like the first one.
+func (t *table) readings(text string) ([]*candidate, error) {
+	way := func(l *layout) *candidate { return &candidate{layout: l, clock: zoneClock{zone: t.zone}} }
+	t.firstStamp = text
+	if t.say.Format != "" {
+		l, err := compile(t.say.Format)
+		return []*candidate{way(l)}, err
+	}
+	if t.joined != "" {
+		l, err := compile(t.joined)
+		return []*candidate{way(l)}, err
+	}
+	if _, _, ok := parseISO(text); ok && (!t.sure || t.read.form == formDay) {
+		t.iso = true
+		return []*candidate{way(nil)}, nil
+	}
+	if err := t.guess(text); err != nil {
+		return nil, err
+	}
+	var list []*candidate
+	if _, ok := t.time(nil, &zoneClock{}, text); !ok && (!t.sure || t.read.form == formDay) {
+		for _, l := range infer(text) {
+			list = append(list, way(l))
+		}
+	}
+	if len(list) == 0 {
+		list = append(list, way(nil))
+	}
+	return list, nil
+}
+
+// decide takes the best of the ways to read the stamps: the one in which the least go
+// back, then the one with far more even steps, then the likeliest. A remark says which, and
+// which others there are.
+func (t *table) decide(may []*candidate) *candidate {
+	best := slices.MinFunc(may, func(a, b *candidate) int {
+		if c := cmp.Compare(a.span.back, b.span.back); c != 0 {
+			return c
+		}
+		switch x, y := a.span.uneven(), b.span.uneven(); {
+		case x*2 < y:
+			return -1
+		case y*2 < x:
+			return 1
+		}
+		return 0
+	})
+	t.layout = best.layout
+	if best.layout == nil || t.say.Format != "" {
+		return best
+	}
+	others := ""
+	for _, c := range may {
+		if c != best {
+			others += " or " + c.layout.text
+		}
+	}
+	text := fmt.Sprintf("column %.60q: times such as %.60s are read as %s", t.name, t.firstStamp, best.layout.text)
+	switch {
+	case others == "" && t.marks != nil: // it has been told that columns were joined
+		return best
+	case others != "":
+		text += ", and not as" + others[len(" or"):] + ", which fits all of them, too"
+	case best.layout.clock:
+		text += ", times of day without a date"
+	}
+	t.about.Warnings = append(t.about.Warnings, text+"; "+sayFormat+" says otherwise")
+	return best
+}
+
+// guessUnit recognises whole numbers that are too large for seconds: other programs
+// write counts since 1970 in parts of a second. It returns whether the number is such a
+// count.
+func (t *table) guessUnit(text string) bool {
+	digits := strings.TrimLeft(whole(t.plain(text)), "0")
+	if t.read.shift != 0 || !allDigits(digits) || len(digits) < 12 || len(digits) > 19 {
+		return false
+	}
+	name := ""
+	switch n := len(digits); {
+	case n < 15:
+		t.read.shift, name = 3, "milliseconds"
+	case n < 18:
+		t.read.shift, name = 6, "microseconds"
+	default:
+		t.read.shift, name = 9, "nanoseconds"
+	}
+	t.epoch, t.since = true, true
+	t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: stamps such as %s are taken for %s since 1970", t.name, text, name))
+	return true
+}
