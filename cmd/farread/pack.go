@@ -73,6 +73,11 @@ may be; what nobody can know is refused. --time, --times, --time-format and --tz
 Empty cells and NA are gaps. Columns of text (no number among their first 100 values)
 are passed over, and named; --columns and --skip choose.
 
+--append puts the array of SRC behind the items of a .b2nd that is there, along the
+first axis: types and all other lengths must be the same. What is there is not sent
+again: S3 copies it, but for the first 5 MiB. Readers see the old array or the new
+one. If somebody else changes it in the meantime, nothing is appended (exit code 5).
+
 A DST that exists is refused with exit code 5 unless --force is given, and so is an
 id that the dataset has already. Nothing shows before all of it was read: data go
 first, and the index, which makes them visible, last. An interrupt leaves a dataset
@@ -87,6 +92,7 @@ type packFlags struct {
 	format string
 	chunk  sizeFlag
 	force  bool
+	more   bool // --append
 	array  arrayFlags
 	blosc  bloscFlags
 	blp    blpFlags
@@ -149,6 +155,7 @@ func newPack(a *app) *cobra.Command {
 		Long: packLong,
 		Example: `  farread pack photos.tar.zst photos.gulp
   farread pack temperature.npy s3://arrays/temperature.b2nd --codec zstd-5
+  farread pack --append today.npy s3://arrays/temperature.b2nd
   farread pack grid.raw grid.b2nd --dtype '<f4' --shape 720,1440 --chunk-shape 90,1440
   farread pack events.jsonl s3://logs/events.blp
   farread pack messages.bin messages.blp --records varint --codec zstd-5 --checksum crc32
@@ -176,6 +183,12 @@ func newPack(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if f.more {
+				if err := appendable(p, &f, cmd); err != nil {
+					return err
+				}
+				return notRead(args[:last], a.appendArray(cmd.Context(), args[:last], dst, &f))
+			}
 			defer sink.NewFolders(b)()
 			return notRead(args[:last], p.pack(cmd.Context(), a, args[:last], dst, &f))
 		},
@@ -184,6 +197,7 @@ func newPack(a *app) *cobra.Command {
 	c.Flags().Var(&f.chunk, "chunk", "a chunk of a gulp dataset ends with the id that reaches this size (256MiB); chunks of a .b2frame (4MiB) and of a .blp without items (1MiB) have it")
 	c.Flags().Lookup("chunk").DefValue = "0" // help shows no default, since the default depends on the format
 	c.Flags().BoolVar(&f.force, "force", false, "replace a DST that exists")
+	c.Flags().BoolVar(&f.more, "append", false, "put the array of SRC behind the items of DST, a .b2nd, along its first axis")
 	f.array.register(c)
 	f.blosc.register(c)
 	f.blp.register(c)

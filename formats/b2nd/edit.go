@@ -25,6 +25,8 @@ type EditOptions struct {
 	// it has none of use now: the first commit then reads the whole array. Those that it has are always
 	// kept; a commit decodes the chunks that changed.
 	Statistics bool
+	// Draft says that nobody reads the file before the last Commit; see cframe.EditOptions.
+	Draft bool
 	// Limits are as in Options.
 	Limits formats.Limits
 }
@@ -55,7 +57,7 @@ type Editor struct {
 // cframe.Edit says what happens to bytes behind the frame, and which methods of f
 // are used. Errors are as from cframe.Edit and Open.
 func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
-	co := cframe.EditOptions{Limits: o.Limits, Index: o.Index}
+	co := cframe.EditOptions{Limits: o.Limits, Index: o.Index, Draft: o.Draft}
 	ed, err := cframe.Edit(ctx, f, co)
 	if err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ func TestEdit(t *testing.T) {
 		}
 		f := &file{build(rt, x.meta, x.items, x.o)}
 		shape, items := x.meta.Shape, x.items
-		o := b2nd.EditOptions{Statistics: rapid.Bool().Draw(rt, "statistics"), Index: rapid.SampledFrom([]cframe.IndexChoice{cframe.NoIndex, cframe.WithIndex}).Draw(rt, "index")}
+		o := b2nd.EditOptions{Draft: rapid.Bool().Draw(rt, "draft"), Statistics: rapid.Bool().Draw(rt, "statistics"), Index: rapid.SampledFrom([]cframe.IndexChoice{cframe.NoIndex, cframe.WithIndex}).Draw(rt, "index")}
 		e, err := b2nd.Edit(rt.Context(), f, o)
 		if err != nil {
 			rt.Fatal(err)

@@ -28,6 +28,12 @@ type EditOptions struct {
 	// whose header does not tell their size. It is ignored if it is 0, and for
 	// other frames.
 	ChunkSize int
+	// Draft says that nobody reads the file before the last Commit, as with a draft.File of
+	// an object, and that it is dropped after an error. Then the first Commit writes over
+	// the bytes behind the last chunk that stays, and cuts the file off behind the new ones.
+	// So appends leave no dead bytes, as long as chunks that they fill up are the last of the
+	// file. Abort does not restore such a file.
+	Draft bool
 	// Limits are as in Options.
 	Limits formats.Limits
 }
@@ -82,6 +88,7 @@ type Editor struct {
 	end     int64 // end of the file: the next bytes go there
 	own     int64 // length of the frame when Edit opened it
 	foreign bool  // the file was longer than that
+	fresh   int64 // of a draft: where bytes that were written since the last commit begin
 	kept    int64 // length of the file after Abort
 	changed bool
 	meta    bool // a metalayer of the header changed
@@ -147,6 +154,12 @@ func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
 	e.oldOffs, e.oldVL = slices.Clone(e.offs), e.vl
 	if err := e.startIndex(ctx, frame, stale); err != nil {
 		return nil, err
+	}
+	if o.Draft && !e.foreign {
+		if e.end, err = e.endBelow(size); err != nil {
+			return nil, err
+		}
+		e.fresh = e.end
 	}
 	return e, e.begin()
 }

@@ -35,6 +35,12 @@ func (e *Editor) Commit() error {
 	if err := e.plainFirst(); err != nil {
 		return e.fail(err)
 	}
+	draft := e.o.Draft && !e.foreign
+	if draft {
+		if err := e.slide(); err != nil {
+			return e.fail(err)
+		}
+	}
 	in := e.in
 	in.VLBlocks, in.HasVL, in.BlockSize = e.kind == kindVL, len(e.vl) > 0, e.block
 	e.sizes.put(&in)
@@ -53,6 +59,11 @@ func (e *Editor) Commit() error {
 	if err != nil {
 		return e.fail(err)
 	}
+	if draft {
+		if err := e.cutDraft(); err != nil {
+			return e.fail(err)
+		}
+	}
 	e.oldOffs, e.oldVL = slices.Clone(e.offs), e.vl
 	e.kept, e.changed, e.meta = e.end, false, false
 	e.renewIndex()
@@ -64,6 +75,7 @@ func (e *Editor) publishEmpty(in Info, trailer []byte) error {
 	n := int64(len(trailer))
 	fits := !e.foreign || in.HeaderLen+n <= e.own
 	switch {
+	case e.o.Draft && fits: // nobody reads what is there
 	case fits && e.in.NBytes > 0:
 		if err := e.vacate(n); err != nil {
 			return err

@@ -31,6 +31,7 @@ func writeObjects(t *testing.T, b objstore.Bucket, f Features) {
 		{"Patch", patch},
 		{"Rehead", rehead},
 		{"ReheadCancelled", reheadCancelled},
+		{"Splice", splices},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, b) })
 	}

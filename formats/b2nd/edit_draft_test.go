@@ -1,0 +1,61 @@
+package b2nd_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/cframe"
+)
+
+// TestDraftAppends: many appends to a draft, each committed and opened anew, leave no dead
+// bytes, keep the index, and give all items.
+func TestDraftAppends(t *testing.T) {
+	for _, name := range []string{"nd1.b2nd", "nd3.b2nd"} {
+		old, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := open(t, old)
+		shape := a.Meta().Shape
+		items := slice(t, a, b2nd.Whole(shape))
+		rows := int64(a.Meta().ChunkShape[0])
+		row := int64(len(items)) / shape[0]
+		f := &file{bytes.Clone(old)}
+		// The first append fills up the chunks at the edge.
+		for i, n := range []int64{rows - shape[0]%rows, 1, 1, rows - 1, 2*rows + 1, 3} {
+			more := numbers(n*row/4, 4)
+			e, err := b2nd.Edit(t.Context(), f, b2nd.EditOptions{Draft: true, Index: cframe.WithIndex, Statistics: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Extend(more); err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+			items = append(items, more...)
+			shape[0] += int64(len(more)) / row
+			a = open(t, f.b)
+			if got := slice(t, a, b2nd.Whole(shape)); !bytes.Equal(got, items) {
+				t.Fatalf("%s: other items after %d appends", name, i+1)
+			}
+			if n := a.Frame().Info().FrameLen; n != int64(len(f.b)) {
+				t.Errorf("%s: a frame of %d bytes in a file of %d", name, n, len(f.b))
+			}
+		}
+		if _, err := a.Verify(t.Context(), nil); err != nil {
+			t.Error(err)
+		}
+		var whole memory
+		if err := cframe.Compact(t.Context(), &whole, a.Frame()); err != nil {
+			t.Fatal(err)
+		}
+		if len(f.b) != whole.Len() {
+			t.Errorf("%s: %d bytes after 6 appends, %d without dead ones", name, len(f.b), whole.Len())
+		}
+	}
+}
