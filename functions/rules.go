@@ -30,9 +30,12 @@ type Rule struct {
 	// "files", "chunks" (there are none), or how the length before each is written:
 	// "u32le", "u32be", "u64le", "u64be", "varint"; empty: by content.
 	Records string `json:"records,omitempty"`
-	Chunk   int64  `json:"chunk,omitempty"` // bytes of one chunk of a bloscpack without records; 0: the format's default
-	Out     Out    `json:"out"`
-	Shape   string `json:"shape,omitempty"` // event shape that the local cloud delivers; in AWS the wiring decides. Empty: "s3"
+	// Layout says which images of an upload are one id: "clips", "imagefolder", "webdataset",
+	// "flat"; empty: by their names. It needs the format "gulp".
+	Layout string `json:"layout,omitempty"`
+	Chunk  int64  `json:"chunk,omitempty"` // bytes of one chunk of a bloscpack without records; 0: the format's default
+	Out    Out    `json:"out"`
+	Shape  string `json:"shape,omitempty"` // event shape that the local cloud delivers; in AWS the wiring decides. Empty: "s3"
 }
 
 // Out is the place for derived objects.
@@ -47,6 +50,7 @@ func outputs() []string { return []string{"", "b2nd", "bloscpack", "gulp"} }
 func records() []string {
 	return []string{"", "lines", "jsonl", "files", "u32le", "u32be", "u64le", "u64be", "varint", "chunks"}
 }
+func layouts() []string { return []string{"", "clips", "imagefolder", "webdataset", "flat"} }
 func shapes() []string {
 	return []string{"", "s3", "sqs", "sns-sqs", "eventbridge", "eventbridge-sqs"}
 }
@@ -158,6 +162,11 @@ func (r Rule) badPack(bad func(format string, a ...any)) {
 		bad("records %q is not one of %q", r.Records, records())
 	} else if r.Records != "" && r.Format != "bloscpack" {
 		bad("records %q: they are told apart by format bloscpack alone", r.Records)
+	}
+	if !slices.Contains(layouts(), r.Layout) {
+		bad("layout %q is not one of %q", r.Layout, layouts())
+	} else if r.Layout != "" && r.Format != "gulp" {
+		bad("layout %q: images have one, under format gulp alone", r.Layout)
 	}
 	if r.Chunk < 0 {
 		bad("chunk %d is negative", r.Chunk)
