@@ -158,7 +158,7 @@ func newPack(a *app) *cobra.Command {
 		Use: "pack SRC... DST", Short: "An upload into a dataset: images into a gulp, arrays into b2nd, records into Bloscpack, series into .zoom",
 		Long: packLong,
 		Example: `  farread pack photos.tar.zst photos.gulp
-  farread pack imagenet/train/ s3://frames/train/ --format gulp --layout imagefolder
+  farread pack classes/ s3://frames/classes/ --format gulp --layout imagefolder
   farread pack shard-000000.tar s3://frames/shard-000000.gulp --layout webdataset
   farread pack temperature.npy s3://arrays/temperature.b2nd --codec zstd-5
   farread pack grid.raw grid.b2nd --dtype '<f4' --shape 720,1440 --chunk-shape 90,1440

@@ -216,7 +216,7 @@ func (s *images) About() pack.About {
 }
 
 // Names implements pack.Lister.
-func (s *images) Names(context.Context) ([]string, error) {
+func (s *images) Names(context.Context) ([]string, error) { //nolint:unparam // a method of pack.Lister
 	names := make([]string, len(s.paths))
 	for i, p := range s.paths {
 		names[i] = filepath.Base(p)

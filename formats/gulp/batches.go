@@ -8,11 +8,10 @@ import (
 	"iter"
 	"math"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/semaphore"
+	"sync"
 
 	"github.com/farread/farread/internal/bufpool"
+	"github.com/farread/farread/internal/par"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -60,7 +59,7 @@ func (d *Dataset) Batches(ctx context.Context, order *Order, n int) iter.Seq2[*B
 		}
 		l := &loader{d: d, order: &ahead, size: min(d.o.Window, d.o.Limits.MaxDecoded), ready: make(chan *load, mostLoads)}
 		l.limit = loadsHeld * l.size
-		l.budget = semaphore.NewWeighted(l.limit)
+		l.budget = budget{free: l.limit, freed: make(chan struct{}, 1)}
 		go l.fill(ctx)
 		defer l.drain(cancel)
 		l.deliver(ctx, order, n, yield)
@@ -86,7 +85,7 @@ type loader struct {
 	order  *Order // goes ahead of that of the caller
 	size   int64  // most bytes of a load, unless a sample is longer
 	limit  int64
-	budget *semaphore.Weighted
+	budget budget
 	ready  chan *load
 	err    error // read only after ready is closed
 }
@@ -168,8 +167,8 @@ func (x *load) add(s Sample, one bool, most int64) error {
 // start waits until the budget has room for x, and starts to read it.
 func (l *loader) start(ctx context.Context, x *load) error {
 	x.share = min(max(x.bytes, 1), l.limit)
-	if err := l.budget.Acquire(ctx, x.share); err != nil {
-		return context.Cause(ctx)
+	if err := l.budget.acquire(ctx, x.share); err != nil {
+		return err
 	}
 	x.done = make(chan struct{})
 	go func() {
@@ -185,33 +184,49 @@ func (l *loader) read(ctx context.Context, x *load) error {
 	slices.SortFunc(x.frames, func(a, b wanted) int { return cmp.Or(cmp.Compare(a.k, b.k), cmp.Compare(a.off, b.off)) })
 	starts, size := x.layOut()
 	x.buf = bufpool.Get(int(size))
-	g, ctx := errgroup.WithContext(ctx)
-	at := int64(0)
-	for i := 0; i < len(starts); {
-		k, spans := x.frames[starts[i]].k, []rangeio.Span(nil)
-		first := x.frames[starts[i]].sample
-		for ; i < len(starts) && x.frames[starts[i]].k == k; i++ {
-			end := len(x.frames)
-			if i+1 < len(starts) {
-				end = starts[i+1]
-			}
-			off, n := x.frames[starts[i]].off, x.frames[end-1].off+x.frames[end-1].size-x.frames[starts[i]].off
-			p := x.buf[at : at+n : at+n]
-			at += n
-			spans = append(spans, rangeio.Span{Off: off, P: p})
-			for _, f := range x.frames[starts[i]:end] {
-				x.samples[f.sample].Frames[f.i] = p[f.off-off : f.off-off+f.size : f.off-off+f.size]
-			}
+	groups := x.groups(starts)
+	return par.Do(ctx, len(groups), len(groups), func(ctx context.Context, i int) error {
+		g := groups[i]
+		if err := g.c.data.ReadRanges(ctx, g.spans); err != nil {
+			return l.d.inChunk(g.c, wrap(g.id, err))
 		}
-		c := x.samples[first].Chunk
-		g.Go(func() error {
-			if err := c.data.ReadRanges(ctx, spans); err != nil {
-				return l.d.inChunk(c, wrap(x.samples[first].ID, err))
-			}
-			return nil
-		})
+		return nil
+	})
+}
+
+// A group is what a load reads of one chunk.
+type group struct {
+	c     *Chunk
+	id    string // one of the ids, for errors
+	spans []rangeio.Span
+}
+
+// groups gives each frame its place in the buffer, where spans of all chunks follow each
+// other.
+func (x *load) groups(starts []int) []group {
+	var out []group
+	at, k := int64(0), -1
+	for i, start := range starts {
+		first, end := &x.frames[start], len(x.frames)
+		if i+1 < len(starts) {
+			end = starts[i+1]
+		}
+		if first.k != k {
+			s := &x.samples[first.sample]
+			k, out = first.k, append(out, group{c: s.Chunk, id: s.ID})
+		}
+		last := &x.frames[end-1]
+		n := last.off + last.size - first.off
+		p := x.buf[at : at+n : at+n]
+		at += n
+		g := &out[len(out)-1]
+		g.spans = append(g.spans, rangeio.Span{Off: first.off, P: p})
+		for _, f := range x.frames[start:end] {
+			from := f.off - first.off
+			x.samples[f.sample].Frames[f.i] = p[from : from+f.size : from+f.size]
+		}
 	}
-	return g.Wait()
+	return out
 }
 
 // layOut returns the first frame of each span, and the bytes of all. Frames of a chunk do
@@ -273,7 +288,7 @@ func (l *loader) deliver(ctx context.Context, order *Order, n int, yield func(*B
 				return
 			}
 		}
-		l.budget.Release(x.share) // what a batch holds does not keep the next loads from being read: it may be longer than all of them
+		l.budget.release(x.share) // what a batch holds does not keep the next loads from being read: it may be longer than all of them
 		if held = append(held, x); len(b.Samples) == 0 {
 			free()
 		}
@@ -291,6 +306,43 @@ func (x *load) free() {
 	if x.buf != nil {
 		bufpool.Put(x.buf)
 		x.buf = nil
+	}
+}
+
+// A budget of bytes, for one goroutine that acquires and others that release.
+type budget struct {
+	mu    sync.Mutex
+	free  int64
+	freed chan struct{} // has a token if something was released
+}
+
+// acquire waits until n bytes are free, or ctx ends.
+func (b *budget) acquire(ctx context.Context, n int64) error {
+	for {
+		b.mu.Lock()
+		ok := b.free >= n
+		if ok {
+			b.free -= n
+		}
+		b.mu.Unlock()
+		if ok {
+			return nil
+		}
+		select {
+		case <-b.freed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (b *budget) release(n int64) {
+	b.mu.Lock()
+	b.free += n
+	b.mu.Unlock()
+	select {
+	case b.freed <- struct{}{}:
+	default:
 	}
 }
 

@@ -217,6 +217,7 @@ func TestBatchesEnd(t *testing.T) {
 		t.Fatalf("%+v, %v", again.Cursor(), err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
 	mine, n := errors.New("enough"), 0
 	for _, err := range d.Batches(ctx, order(), 20) {
 		if n++; n == 2 {

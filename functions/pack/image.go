@@ -46,7 +46,7 @@ func isImage(p []byte) bool {
 func checkImage(p []byte) (kind byte, err error) {
 	for i, k := range imageKinds() {
 		if k.is(p) {
-			return byte(i), k.check(p) //nolint:gosec // of five
+			return byte(i), k.check(p)
 		}
 	}
 	return 0, kit.Unsupported("not a JPEG, PNG, WebP, AVIF or GIF")
@@ -203,10 +203,10 @@ func checkAVIF(p []byte) error {
 			return kit.Corrupt("AVIF ends in the header of a box")
 		}
 		n, name, head := int64(binary.BigEndian.Uint32(p[i:])), string(p[i+4:i+8]), int64(8)
-		switch {
-		case n == 0: // up to the end
+		switch n {
+		case 0: // up to the end
 			n = left
-		case n == 1:
+		case 1:
 			if head = 16; left < head {
 				return kit.Corrupt("AVIF ends in the header of a box")
 			}

@@ -45,6 +45,7 @@ func (l Layout) about() string {
 		return "files of one name are a sample"
 	case Flat:
 		return "a file is an id"
+	case Clips, ByNames:
 	}
 	return "a folder is an id of frames"
 }
@@ -71,6 +72,7 @@ func (l Layout) id(name, upload string) string {
 	case WebDataset:
 		key, _ := sampleOf(name)
 		return key
+	case Clips, ByNames:
 	}
 	return idOf(name, upload)
 }
