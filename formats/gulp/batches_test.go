@@ -13,6 +13,7 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/internal/bufpool"
+	"github.com/farread/farread/internal/racetest"
 	"github.com/farread/farread/rangeio"
 	"github.com/farread/farread/rangeio/rangeiotest"
 )
@@ -96,7 +97,8 @@ func pictureOf(id string, n, size int) []byte {
 // TestBatches: every sample of an order comes once, in order, with its own bytes, whatever
 // the order, the length of batches and the memory; and a cursor within goes on behind its batch.
 func TestBatches(t *testing.T) {
-	const chunks, ids, size = 3, 100, 500
+	const chunks, size = 3, 500
+	ids := racetest.Share(100, 4)
 	for _, c := range []struct {
 		o      gulp.OrderOptions
 		n      int
@@ -161,6 +163,7 @@ func TestBatches(t *testing.T) {
 // TestBatchesRequests: an order of blocks takes about a request a block, and drops nothing; a full
 // shuffle one for each frame, where the reader joins none.
 func TestBatchesRequests(t *testing.T) {
+	racetest.Skip(t, racetest.Large)
 	const frames, size, block = 3 * 2000, 12_000, 50
 	for _, c := range []struct {
 		o    gulp.OrderOptions

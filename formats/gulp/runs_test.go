@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/internal/racetest"
 )
 
 // TestOrderOfBlocks checks the promises of an order of blocks: over all ranks and workers
@@ -103,6 +104,7 @@ func TestOrderOfBlocksPinned(t *testing.T) {
 // TestOrderOfBlocksQuality measures what the documentation says of an order of blocks: how
 // far a sample moves, how often its neighbour follows it, and of how many blocks a batch is.
 func TestOrderOfBlocksQuality(t *testing.T) {
+	racetest.Skip(t, racetest.Alone)
 	const n, block, window, batch = 40_000, 64, 1024, 256
 	d, _ := manyIDs(t, []int{n / 2, n / 2})
 	for _, o := range []gulp.OrderOptions{{Seed: 1, Block: block, Window: window}, {Seed: 1}} {
