@@ -330,6 +330,52 @@ func ExampleClient_OpenGulpDataset() {
 	// sunrise, frame 2 <nil>
 }
 
+// An epoch in batches, as a trainer takes it: runs of neighbours are read by one request
+// each and shuffled, and mix within a window. The next batches are read meanwhile. The
+// cursor is kept with the model's checkpoint.
+func ExampleGulpDataset_batches() {
+	ctx := context.Background()
+	dir := sampleGulp()
+	defer os.RemoveAll(dir)
+	for old, name := range map[string]string{"clips.gulp": "data_0.gulp", "clips.gmeta": "meta_0.gmeta"} {
+		if err := os.Rename(filepath.Join(dir, old), filepath.Join(dir, name)); err != nil {
+			panic(err)
+		}
+	}
+
+	client := farread.New(farread.Config{})
+	clips, err := client.OpenGulpDataset(ctx, dir, farread.GulpOptions{}) // or s3://bucket/train/
+	if err != nil {
+		panic(err)
+	}
+	order, err := clips.Order(ctx, gulp.OrderOptions{
+		Seed: 42, Epoch: 1, Frames: true,
+		Rank: 0, World: 1, // this process of all
+		Block: 2, Window: 4, // for frames of 12 KB about 85, and 16 times as many
+	})
+	if err != nil {
+		panic(err)
+	}
+	for batch, err := range clips.Batches(ctx, order, 4) {
+		if err != nil {
+			panic(err)
+		}
+		for _, s := range batch.Samples {
+			fmt.Printf("%s %d: %s\n", s.ID, s.Frame, s.Frames[0])
+		}
+		fmt.Println("done:", order.Cursor().Next, "of", order.Len())
+	}
+	// Output:
+	// sunrise 2: sunrise, frame 2
+	// aurora 1: aurora, frame 1
+	// aurora 0: aurora, frame 0
+	// sunrise 1: sunrise, frame 1
+	// done: 4 of 6
+	// aurora 2: aurora, frame 2
+	// sunrise 0: sunrise, frame 0
+	// done: 6 of 6
+}
+
 // sampleStore starts an S3 server on this machine, with a bucket "datasets".
 func sampleStore() (*teststack.Stack, farread.Config) {
 	s, err := teststack.Start(context.Background(), teststack.Options{Buckets: []string{"datasets"}})

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/internal/avif"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
 )
@@ -197,13 +198,15 @@ func numbered(after string, n int64, entry func(i int64) Entry) iter.Seq2[Entry,
 func cursor(n int64) string { return strconv.FormatInt(n, 10) }
 
 // MediaType returns the type of an image by its first bytes: "image/jpeg", "image/png",
-// "image/gif", "image/webp" or "image/bmp". For all other bytes it returns
+// "image/gif", "image/webp", "image/avif" or "image/bmp". For all other bytes it returns
 // "application/octet-stream", also if a browser would run them or show them as text.
 func MediaType(p []byte) string {
 	switch t := http.DetectContentType(p[:min(len(p), 512)]); t {
 	case "image/jpeg", "image/png", "image/gif", "image/webp", "image/bmp":
 		return t
-	default:
-		return "application/octet-stream"
 	}
+	if avif.Is(p) {
+		return "image/avif"
+	}
+	return "application/octet-stream"
 }

@@ -120,6 +120,7 @@ func jobs() []job {
 		{"tar-to-gulp", tarToGulp},
 		{"frame-by-id", frameByID},
 		{"afar/gulp-id", gulpFromAfar},
+		{"afar/gulp-load", gulpLoad},
 		{"blosc-decode", bloscDecode},
 		{"blosc-encode", bloscEncode},
 		{"blosc-parallel", bloscParallel},

@@ -30,6 +30,9 @@ var bloscScript string
 //go:embed peer_far.py
 var farScript string
 
+//go:embed peer_load.py
+var loadScript string
+
 //go:embed peer_zarr.py
 var zarrScript string
 

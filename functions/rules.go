@@ -30,10 +30,13 @@ type Rule struct {
 	// "files", "chunks" (there are none), or how the length before each is written:
 	// "u32le", "u32be", "u64le", "u64be", "varint"; empty: by content.
 	Records string `json:"records,omitempty"`
-	Chunk   int64  `json:"chunk,omitempty"` // bytes of one chunk of a bloscpack without records; 0: the format's default
-	CSV     *CSV   `json:"csv,omitempty"`   // for "zoom", how CSVs are read; nil: names and values of their columns decide
-	Out     Out    `json:"out"`
-	Shape   string `json:"shape,omitempty"` // event shape that the local cloud delivers; in AWS the wiring decides. Empty: "s3"
+	// Layout says which images of an upload are one id: "clips", "imagefolder", "webdataset",
+	// "flat"; empty: by their names. It needs the format "gulp".
+	Layout string `json:"layout,omitempty"`
+	Chunk  int64  `json:"chunk,omitempty"` // bytes of one chunk of a bloscpack without records; 0: the format's default
+	CSV    *CSV   `json:"csv,omitempty"`   // for "zoom", how CSVs are read; nil: names and values of their columns decide
+	Out    Out    `json:"out"`
+	Shape  string `json:"shape,omitempty"` // event shape that the local cloud delivers; in AWS the wiring decides. Empty: "s3"
 }
 
 // A CSV tells how uploads that are CSVs are read, in words of the flags of `farread pack`
@@ -62,6 +65,7 @@ func records() []string {
 func timeUnits() []string {
 	return []string{"", "s", "ms", "us", "ns", "min", "h", "d", "date", "year", "excel"}
 }
+func layouts() []string { return []string{"", "clips", "imagefolder", "webdataset", "flat"} }
 func shapes() []string {
 	return []string{"", "s3", "sqs", "sns-sqs", "eventbridge", "eventbridge-sqs"}
 }
@@ -173,6 +177,11 @@ func (r Rule) badPack(bad func(format string, a ...any)) {
 		bad("records %q is not one of %q", r.Records, records())
 	} else if r.Records != "" && r.Format != "bloscpack" {
 		bad("records %q: they are told apart by format bloscpack alone", r.Records)
+	}
+	if !slices.Contains(layouts(), r.Layout) {
+		bad("layout %q is not one of %q", r.Layout, layouts())
+	} else if r.Layout != "" && r.Format != "gulp" {
+		bad("layout %q: images have one, under format gulp alone", r.Layout)
 	}
 	if r.Chunk < 0 {
 		bad("chunk %d is negative", r.Chunk)

@@ -132,7 +132,7 @@ func (x gulpSelection) copy(ctx context.Context, to sink.Sink, b bar) error {
 // file writes a frame to a file named by its index. If all ids are written, each id has
 // a folder.
 func (x gulpSelection) file(f *sink.Folder, id string, i int, p []byte) error {
-	name := fmt.Sprintf("%04d.jpg", i)
+	name := fmt.Sprintf("%04d%s", i, imageSuffix(p))
 	if x.whole {
 		dir, err := gulp.SafePath(id)
 		if err != nil {
@@ -175,7 +175,7 @@ func (x gulpSelection) sink(out string) (sink.Sink, error) {
 	asFile := x.single
 	if !asFile && !x.whole && x.frames == 1 {
 		ext := strings.ToLower(filepath.Ext(out))
-		asFile = ext == ".jpg" || ext == ".jpeg"
+		asFile = ext == ".jpg" || ext == ".jpeg" || isImageSuffix(ext)
 	}
 	if os.IsPathSeparator(out[len(out)-1]) {
 		asFile = false
@@ -183,12 +183,55 @@ func (x gulpSelection) sink(out string) (sink.Sink, error) {
 		asFile = false
 	}
 	if asFile {
+		if isImageSuffix(strings.ToLower(filepath.Ext(out))) { // the frame decides
+			f, err := sink.NewFile(&x.t.a.trash, out)
+			return &imageFile{f, out}, err
+		}
 		if err := notNamed(out, frameGoes); err != nil {
 			return nil, err
 		}
 		return sink.NewFile(&x.t.a.trash, out)
 	}
 	return x.t.a.folderSink(out, sameFrame)
+}
+
+// An imageFile is a file that is called like an image of another kind than JPEG. It takes
+// such images alone.
+type imageFile struct {
+	*sink.File
+
+	out string
+}
+
+// Write takes a whole frame.
+func (f *imageFile) Write(p []byte) (int, error) {
+	if ext := strings.ToLower(filepath.Ext(f.out)); imageSuffix(p) != ext {
+		return 0, notNamed(f.out, fmt.Sprintf("a frame is a .jpg, unless it is of another kind; this one is a %s", imageSuffix(p)))
+	}
+	return f.File.Write(p)
+}
+
+// imageSuffix returns the suffix for a frame, by its bytes. Frames of no kind that is
+// known get that of the others.
+func imageSuffix(p []byte) string {
+	switch farread.MediaType(p) {
+	case "image/png":
+		return ".png"
+	case "image/webp":
+		return ".webp"
+	case "image/gif":
+		return ".gif"
+	case "image/avif":
+		return ".avif"
+	case "image/bmp":
+		return ".bmp"
+	}
+	return ".jpg"
+}
+
+// isImageSuffix reports whether imageSuffix may return ext, and it is not that of JPEGs.
+func isImageSuffix(ext string) bool {
+	return ext == ".png" || ext == ".webp" || ext == ".gif" || ext == ".avif" || ext == ".bmp"
 }
 
 // why describes the selection in `explain`.

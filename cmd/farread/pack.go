@@ -21,7 +21,7 @@ import (
 
 const packLong = `Pack uploads into a dataset. DST decides what is made:
 
-  x.gulp                 one gulp chunk of JPEGs, x.gulp and x.gmeta
+  x.gulp                 one gulp chunk of images, x.gulp and x.gmeta
   folder/ --format gulp  a dataset of chunks data_N.gulp, meta_N.gmeta; one that
                          is there is appended to; a chunk ends with the id by
                          which its data reach --chunk bytes
@@ -31,13 +31,25 @@ const packLong = `Pack uploads into a dataset. DST decides what is made:
   x.blp                  records, files or bytes as Bloscpack
   x.zoom                 a long series of samples with summaries of them
 
-JPEGs go into a gulp untouched. SRC is a tar, tar.gz, tar.zst or zip of them, a
-folder, local or a prefix of a bucket, or local JPEG files. Each folder in it becomes
-an id; files in no folder belong to their name before the last "_" or "-" and a
-number. labels.csv or labels.json in SRC become meta_data, else the folder above an
-id's folder is its label. labels.csv has a header, with a column called id, file,
-filename or path: the id, or a file of it, with its folders and its suffix or without;
-all other columns become fields, each by a name of its own.
+JPEG, PNG, WebP, AVIF and GIF images go into a gulp untouched. SRC is a tar, tar.gz,
+tar.zst or zip of them, a folder, local or a prefix of a bucket, or local images.
+--layout says which of them are one id:
+
+  clips        each folder, its images are the frames; images in no folder belong to
+               their name before the last "_" or "-" and a number; the folder above
+               is the label
+  imagefolder  each image, by its path without the suffix; its folder is the label
+  webdataset   images of one name up to the first dot; .cls is the label, .txt the
+               text, .json more fields
+  flat         each image; folders say nothing
+
+Without it names decide, if they leave no doubt, else it is clips: .cls, .txt or .json
+beside images of the same name are webdataset; eight or more images whose names differ
+by more than numbers, in every folder of three or more, are imagefolder, or flat in one
+folder. labels.csv or labels.json in SRC become meta_data. labels.csv has a header, with
+a column called id, file, filename or path: the id, or a file of it, with its folders
+and its suffix or without; all other columns become fields, each by a name of its own,
+of numbers where all cells are numbers.
 
 An array is a .npy, a member of a .npz (--member), or any other file with a note of
 what its bytes are beside it (see: farread help notes), or with --dtype and --shape
@@ -93,6 +105,7 @@ type packFlags struct {
 	chunk  sizeFlag
 	force  bool
 	more   bool // --append
+	layout string
 	array  arrayFlags
 	blosc  bloscFlags
 	blp    blpFlags
@@ -109,7 +122,7 @@ type packer struct {
 
 func packers() []packer {
 	return []packer{
-		{gulp.Format, []string{gulp.DataSuffix, gulp.MetaSuffix}, []string{"chunk"}, packGulp},
+		{gulp.Format, []string{gulp.DataSuffix, gulp.MetaSuffix}, []string{"chunk", "layout"}, packGulp},
 		{all.B2ND, []string{pack.ArraySuffix}, slices.Concat(arrayFlagNames(), bloscFlagNames(), []string{"index"}), packArrays},
 		{"b2frame", []string{".b2frame"}, append(bloscFlagNames(), "chunk", "typesize", "index"), packBytes},
 		{bloscpack.Format, []string{bloscpack.Suffix}, append(bloscFlagNames(), "chunk", "typesize", "records", "checksum"), packItems},
@@ -151,9 +164,11 @@ func packerOf(dst target, f *packFlags, cmd *cobra.Command) (*packer, error) {
 func newPack(a *app) *cobra.Command {
 	var f packFlags
 	c := &cobra.Command{
-		Use: "pack SRC... DST", Short: "An upload into a dataset: JPEGs into a gulp, arrays into b2nd, records into Bloscpack, series into .zoom",
+		Use: "pack SRC... DST", Short: "An upload into a dataset: images into a gulp, arrays into b2nd, records into Bloscpack, series into .zoom",
 		Long: packLong,
 		Example: `  farread pack photos.tar.zst photos.gulp
+  farread pack classes/ s3://frames/classes/ --format gulp --layout imagefolder
+  farread pack shard-000000.tar s3://frames/shard-000000.gulp --layout webdataset
   farread pack temperature.npy s3://arrays/temperature.b2nd --codec zstd-5
   farread pack --append today.npy s3://arrays/temperature.b2nd
   farread pack grid.raw grid.b2nd --dtype '<f4' --shape 720,1440 --chunk-shape 90,1440
@@ -198,10 +213,12 @@ func newPack(a *app) *cobra.Command {
 	c.Flags().Lookup("chunk").DefValue = "0" // help shows no default, since the default depends on the format
 	c.Flags().BoolVar(&f.force, "force", false, "replace a DST that exists")
 	c.Flags().BoolVar(&f.more, "append", false, "put the array of SRC behind the items of DST, a .b2nd, along its first axis")
+	c.Flags().StringVar(&f.layout, "layout", "", "which images of a gulp are one id: clips, imagefolder, webdataset, flat; empty: by their names")
 	f.array.register(c)
 	f.blosc.register(c)
 	f.blp.register(c)
 	f.zoom.register(c)
+	_ = c.RegisterFlagCompletionFunc("layout", cobra.FixedCompletions(pack.Layouts(), cobra.ShellCompDirectiveNoFileComp))                                                                 // fails for unknown flags only
 	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{gulp.Format, all.B2ND, "b2frame", bloscpack.Format, zoomcache.Format}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
 	return c
 }

@@ -24,8 +24,14 @@ type packReport struct {
 	Bytes      int64    `json:"bytes"`
 	Skipped    int64    `json:"skipped"`
 	Unlabelled int64    `json:"labels_without_frames"`
+	Labels     int64    `json:"labels"`
 	Unordered  int64    `json:"ids_reordered"`
-	Unchanged  bool     `json:"unchanged"` // this version of the source was already packed
+	Layout     string   `json:"layout,omitempty"` // of several inputs: that of the last one
+	Others     int64    `json:"other_images"`     // images of another kind than JPEG
+	Unchanged  bool     `json:"unchanged"`        // this version of the source was already packed
+
+	unlabelled string // what the first label without frames is about
+	found      bool   // the layout was found by names
 }
 
 func (r *packReport) add(n pack.Result) {
@@ -35,6 +41,12 @@ func (r *packReport) add(n pack.Result) {
 	r.Skipped += n.Skipped
 	r.Unlabelled += n.Unlabelled
 	r.Unordered += n.Unordered
+	r.Labels += n.Labels
+	r.Others += n.Others
+	r.Layout = string(n.Layout)
+	if r.unlabelled == "" {
+		r.unlabelled = n.FirstUnlabelled
+	}
 }
 
 // defaultGulpChunk is the default of gulp.DatasetOptions.
@@ -53,18 +65,22 @@ func packGulp(ctx context.Context, a *app, srcs []string, dst target, f *packFla
 			return err
 		}
 	}
-	rep := packReport{Format: gulp.Format}
+	layout, err := pack.ParseLayout(f.layout)
+	if err != nil {
+		return usagef("--layout %s: want one of %s", f.layout, strings.Join(pack.Layouts(), ", "))
+	}
+	rep := packReport{Format: gulp.Format, found: layout == pack.ByNames}
 	switch {
 	case !isPair:
 		size := int64(f.chunk)
 		if size == 0 {
 			size = defaultGulpChunk
 		}
-		err = a.packDataset(ctx, inputs, dst.uri, size, &rep)
+		err = a.packDataset(ctx, inputs, dst.uri, size, layout, &rep)
 	case len(inputs) == 1 && inputs[0].upload != nil && toS3:
-		err = a.publish(ctx, inputs[0], dst.bucket, pair, f.force, &rep)
+		err = a.publish(ctx, inputs[0], dst.bucket, pair, f, layout, &rep)
 	default:
-		err = a.packPair(ctx, inputs, dst.bucket, pair, f.force, &rep)
+		err = a.packPair(ctx, inputs, dst.bucket, pair, f, layout, &rep)
 	}
 	if err != nil {
 		return err
@@ -84,8 +100,20 @@ func (a *app) tellPacked(r packReport) error {
 	if r.Skipped > 0 {
 		text += fmt.Sprintf("; %s passed over", human.Plural(r.Skipped, "other file"))
 	}
-	if r.Unlabelled > 0 {
-		text += fmt.Sprintf("; %s without frames", human.Plural(r.Unlabelled, "label"))
+	if r.Others > 0 {
+		text += fmt.Sprintf("; %s of another kind than JPEG", human.Plural(r.Others, "image"))
+	}
+	switch {
+	case r.Unlabelled > 0 && r.Unlabelled == r.Labels:
+		text += fmt.Sprintf("; none of %s is about an image here (the first: %s)", human.Plural(r.Labels, "label"), human.Printable(r.unlabelled))
+	case r.Unlabelled > 0:
+		text += fmt.Sprintf("; %s of %s without frames (the first: %s)", human.Count(r.Unlabelled), human.Plural(r.Labels, "label"), human.Printable(r.unlabelled))
+	}
+	if l := pack.Layout(r.Layout); l != pack.Clips && l != pack.ByNames {
+		text += "\n  layout " + l.String()
+		if r.found {
+			text += " (found by names; --layout says otherwise)"
+		}
 	}
 	for _, o := range r.Outputs {
 		text += "\n  " + human.Printable(o)
@@ -95,7 +123,7 @@ func (a *app) tellPacked(r packReport) error {
 }
 
 // stream packs the inputs into w, one after the other.
-func (a *app) stream(ctx context.Context, inputs []input, w pack.Frames, rep *packReport) error {
+func (a *app) stream(ctx context.Context, inputs []input, w pack.Frames, layout pack.Layout, rep *packReport) error {
 	total := int64(0)
 	for _, in := range inputs {
 		if n := in.source.About().Size; n < 0 || total < 0 {
@@ -109,7 +137,7 @@ func (a *app) stream(ctx context.Context, inputs []input, w pack.Frames, rep *pa
 	g := &guard{w: w, before: map[string]bool{}, now: map[string]bool{}}
 	var done int64
 	for _, in := range inputs {
-		res, err := pack.Stream(ctx, in.source, g, pack.Options{Progress: func(read, total int64) { bar.set(done+read, total) }})
+		res, err := pack.Stream(ctx, in.source, g, pack.Options{Layout: layout, Progress: func(read, total int64) { bar.set(done+read, total) }})
 		if err != nil {
 			return at(in.uri, err)
 		}
@@ -121,8 +149,8 @@ func (a *app) stream(ctx context.Context, inputs []input, w pack.Frames, rep *pa
 }
 
 // packPair writes one gulp chunk.
-func (a *app) packPair(ctx context.Context, inputs []input, b objstore.Bucket, pair gulp.Pair, force bool, rep *packReport) error {
-	if !force {
+func (a *app) packPair(ctx context.Context, inputs []input, b objstore.Bucket, pair gulp.Pair, f *packFlags, layout pack.Layout, rep *packReport) error {
+	if !f.force {
 		for _, key := range []string{pair.Data, pair.Meta} {
 			if _, err := b.Head(ctx, key); err == nil {
 				return taken(b, key)
@@ -131,13 +159,13 @@ func (a *app) packPair(ctx context.Context, inputs []input, b objstore.Bucket, p
 			}
 		}
 	}
-	o := sink.NewChunks(b, force)
+	o := sink.NewChunks(b, f.force)
 	w, err := o.Begin(ctx, pair)
 	if err != nil {
 		return err
 	}
 	defer o.Abort(ctx)
-	if err := a.stream(ctx, inputs, w, rep); err != nil {
+	if err := a.stream(ctx, inputs, w, layout, rep); err != nil {
 		return err
 	}
 	if err := o.Finish(ctx); err != nil {
@@ -196,13 +224,21 @@ func asWorker(ctx context.Context, in *input, b objstore.Bucket, pair gulp.Pair)
 	return nil
 }
 
-// publish runs the job of the pack function on one upload.
-func (a *app) publish(ctx context.Context, in input, b objstore.Bucket, pair gulp.Pair, force bool, rep *packReport) error {
-	if in.job != nil {
-		in.job.Replace = force
-		in.job.Options.Done = func(r pack.Result) { rep.IDs, rep.Frames = r.IDs, r.Frames }
+// cliLayout is what a pair records of how it was made.
+func cliLayout(l pack.Layout) string {
+	if l == pack.ByNames {
+		return "cli"
 	}
-	p := functions.Pair{Bucket: b, Data: pair.Data, Meta: pair.Meta, Layout: "cli", Replace: force, Unsided: a.unindexed}
+	return "cli layout=" + string(l)
+}
+
+// publish runs the job of the pack function on one upload.
+func (a *app) publish(ctx context.Context, in input, b objstore.Bucket, pair gulp.Pair, f *packFlags, layout pack.Layout, rep *packReport) error {
+	if in.job != nil {
+		in.job.Replace, in.job.Options.Layout = f.force, layout
+		in.job.Options.Done = func(r pack.Result) { *rep = packReport{Format: gulp.Format, found: rep.found}; rep.add(r) }
+	}
+	p := functions.Pair{Bucket: b, Data: pair.Data, Meta: pair.Meta, Layout: cliLayout(layout), Replace: f.force, Unsided: a.unindexed}
 	var w *gulp.Writer
 	pack.IndexPair(&p, func() *gulp.Writer { return w })
 	run := func() ([]objstore.Info, error) {
@@ -221,8 +257,8 @@ func (a *app) publish(ctx context.Context, in input, b objstore.Bucket, pair gul
 				}
 			}
 			w = gulp.NewWriter(data, gulp.WriteOptions{})
-			*rep = packReport{Format: gulp.Format}
-			return w.WriteMeta, a.stream(ctx, []input{again}, w, rep)
+			*rep = packReport{Format: gulp.Format, found: rep.found}
+			return w.WriteMeta, a.stream(ctx, []input{again}, w, layout, rep)
 		})
 	}
 	infos, err := run()

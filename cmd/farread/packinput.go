@@ -33,7 +33,7 @@ type input struct {
 	job    *pack.Job         // job that a worker would run for upload, if its output is DST
 }
 
-// inputs opens every SRC. Local JPEG files that follow each other are one input. own
+// inputs opens every SRC. Local images that follow each other are one input. own
 // reports whether an object must not be packed.
 func (a *app) inputs(ctx context.Context, srcs []string, own func(place string) bool) ([]input, error) {
 	var out []input
@@ -186,7 +186,7 @@ func (a *app) localFolder(in input, own func(place string) bool) (input, error) 
 
 func isLocalImage(src string) bool {
 	ext := strings.ToLower(filepath.Ext(src))
-	return (ext == ".jpg" || ext == ".jpeg") && !strings.Contains(src, "://")
+	return (ext == ".jpg" || ext == ".jpeg" || isImageSuffix(ext) && ext != ".bmp") && !strings.Contains(src, "://")
 }
 
 // images is a source of local files that were named one by one.
@@ -213,6 +213,15 @@ func newImages(paths []string) (*images, error) {
 // About implements pack.Source.
 func (s *images) About() pack.About {
 	return pack.About{Format: "files", Name: "frames", Size: s.size}
+}
+
+// Names implements pack.Lister.
+func (s *images) Names(context.Context) ([]string, error) { //nolint:unparam // a method of pack.Lister
+	names := make([]string, len(s.paths))
+	for i, p := range s.paths {
+		names[i] = filepath.Base(p)
+	}
+	return names, nil
 }
 
 // Each implements pack.Source.

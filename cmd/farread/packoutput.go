@@ -7,11 +7,12 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/sink"
+	"github.com/farread/farread/functions/pack"
 	"github.com/farread/farread/objstore"
 )
 
 // packDataset writes new chunks into a dataset. The dataset may already exist.
-func (a *app) packDataset(ctx context.Context, inputs []input, dst string, chunk int64, rep *packReport) error {
+func (a *app) packDataset(ctx context.Context, inputs []input, dst string, chunk int64, layout pack.Layout, rep *packReport) error {
 	if !strings.HasSuffix(dst, "/") {
 		dst += "/"
 	}
@@ -34,7 +35,7 @@ func (a *app) packDataset(ctx context.Context, inputs []input, dst string, chunk
 	o := sink.NewChunks(b, false)
 	defer sink.NewFolders(b)()
 	defer o.Abort(ctx)
-	err = a.stream(ctx, inputs, sink.NewDataset(ctx, o, sink.DatasetOptions{Prefix: prefix, Next: next, Full: chunk, Taken: taken}), rep)
+	err = a.stream(ctx, inputs, sink.NewDataset(ctx, o, sink.DatasetOptions{Prefix: prefix, Next: next, Full: chunk, Taken: taken}), layout, rep)
 	if err == nil {
 		err = o.Finish(ctx)
 	}

@@ -100,19 +100,31 @@ func (g *ground) fill(t *testing.T, cloud string) {
 	for _, name := range []string{"broken.blp", "records.blp"} {
 		g.file(t, name, []byte(damaged[:len(damaged)/2]))
 	}
-	var logs bytes.Buffer
-	w := tar.NewWriter(&logs)
-	text := strings.Repeat("all is well\n", 100)
-	if err := w.WriteHeader(&tar.Header{Name: "app/error.log", Mode: 0o600, Size: int64(len(text))}); err != nil {
-		t.Fatal(err)
+	g.file(t, "logs.tar", tarOf(t, "app/error.log", strings.Repeat("all is well\n", 100)))
+	photo := read(t, frames[0])
+	g.file(t, "shard-000000.tar", tarOf(t, "000.cls", "7\n", "000.jpg", photo))
+	for _, name := range []string{"cats/tabby.jpg", "cats/ginger.jpg", "dogs/pug.jpg"} {
+		g.file(t, "classes/"+name, []byte(photo))
 	}
-	if _, err := w.Write([]byte(text)); err != nil {
-		t.Fatal(err)
+}
+
+// tarOf is a tar of names and contents.
+func tarOf(t *testing.T, files ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for i := 0; i < len(files); i += 2 {
+		if err := w.WriteHeader(&tar.Header{Name: files[i], Mode: 0o600, Size: int64(len(files[i+1]))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(files[i+1])); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	g.file(t, "logs.tar", logs.Bytes())
+	return b.Bytes()
 }
 
 func (g *ground) file(t *testing.T, name string, p []byte) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"math/bits"
 	"sort"
 )
@@ -24,6 +25,24 @@ type OrderOptions struct {
 	// by one sample at most. World 0 means 1. A Rank outside [0, World) is an
 	// error.
 	Rank, World int
+	// Worker of Workers takes its share of the share of the rank, by the same rules: one
+	// Order for each worker of a rank gives each sample of the rank once. Workers 0
+	// means 1.
+	Worker, Workers int
+	// Block, if set, keeps runs of so many samples of the dataset together: they are read
+	// by one request, as long as they lie together. The runs are shuffled over the whole
+	// dataset, then the samples of Window of them after another, and samples mix freely
+	// in there. 0 shuffles samples over the whole dataset. A share is then a row of runs:
+	// shares differ by one sample at most still, but two may have parts of one run.
+	//
+	// Quality: a sample moves by a third of the dataset on average, as in a full shuffle,
+	// and the one after it comes from its own run with a chance of (Block-1)/(Window-1).
+	// Where runs are cut changes with the epoch.
+	Block int
+	// Window is the number of samples that are shuffled among each other. 0 means 16
+	// blocks. Batches holds a window in memory; longer windows than fit are read in
+	// parts, by more requests.
+	Window int
 	// Sequential keeps dataset order instead of shuffling.
 	Sequential bool
 	// Frames makes each frame a sample of its own, Sample.Frame of its id, instead of
@@ -36,12 +55,28 @@ func (o OrderOptions) withDefaults() OrderOptions {
 	if o.World == 0 {
 		o.World = 1
 	}
+	if o.Workers == 0 {
+		o.Workers = 1
+	}
+	if o.Window == 0 {
+		o.Window = min(o.Block, math.MaxInt32/defaultBlocks) * defaultBlocks
+	}
 	return o
 }
+
+// defaultBlocks is the number of blocks in a window: a sample is followed by its neighbour
+// once in sixteen times, and 16 MiB hold a window of blocks of 1 MiB.
+const defaultBlocks = 16
 
 func (o OrderOptions) validate() error {
 	if o.World < 1 || o.Rank < 0 || o.Rank >= o.World {
 		return fmt.Errorf("%s: rank %d of %d", Format, o.Rank, o.World)
+	}
+	switch {
+	case o.Workers < 1 || o.Worker < 0 || o.Worker >= o.Workers || o.Workers > math.MaxInt32/o.World:
+		return fmt.Errorf("%s: worker %d of %d, in %d ranks", Format, o.Worker, o.Workers, o.World)
+	case o.Block < 0 || o.Window < 0 || o.Block == 0 && o.Window > 0:
+		return fmt.Errorf("%s: blocks of %d samples in windows of %d", Format, o.Block, o.Window)
 	}
 	return nil
 }
@@ -58,9 +93,26 @@ type Cursor struct {
 	Samples    int64  `json:"samples"`          // number of samples in the whole dataset
 	Dataset    string `json:"dataset"`          // digest of names, sizes and counts
 	Frames     bool   `json:"frames,omitempty"` // samples are frames
+	Worker     int    `json:"worker,omitempty"`
+	Workers    int    `json:"workers,omitempty"` // if there are several
+	Block      int    `json:"block,omitempty"`
+	Window     int    `json:"window,omitempty"`
 }
 
-const cursorVersion = 1
+// Versions of a cursor. One of version 2 has blocks, or workers, which readers of version
+// 1 do not know.
+const (
+	cursorVersion = 1
+	cursorRuns    = 2
+)
+
+// version is that of a cursor of o.
+func (o OrderOptions) version() int {
+	if o.Block > 0 || o.Workers > 1 {
+		return cursorRuns
+	}
+	return cursorVersion
+}
 
 // An Order walks the samples of a dataset in a fixed order. It is for one
 // goroutine; several Orders may walk one dataset.
@@ -68,6 +120,7 @@ type Order struct {
 	d      *Dataset
 	o      OrderOptions
 	p      permutation
+	runs   *runs     // if there are blocks, in the place of p
 	starts []int64   // number of samples before each chunk, and at the end of all samples
 	frames [][]int64 // if samples are frames: for each chunk, the number of frames up to the end of each id
 	next   int64
@@ -102,6 +155,10 @@ func (d *Dataset) Order(ctx context.Context, o OrderOptions) (*Order, error) {
 		fmt.Fprintf(sum, "%q %d %d %d\n", l.pair.Data, t.DataBytes, t.IDs, t.Frames)
 	}
 	w.digest = fmt.Sprintf("%x", sum.Sum(nil)[:16]) // 128 bits are enough against accidents; there is no attacker
+	if o.Block > 0 {
+		w.runs = newRuns(w.samples(), o)
+		return w, nil
+	}
 	w.p = newPermutation(uint64(w.samples()), o.Seed, o.Epoch)
 	return w, nil
 }
@@ -111,10 +168,11 @@ func (d *Dataset) Order(ctx context.Context, o OrderOptions) (*Order, error) {
 // chunk names, sizes or counts of the dataset have changed, or if the cursor has
 // impossible numbers or another version.
 func (d *Dataset) Resume(ctx context.Context, c Cursor) (*Order, error) {
-	if c.Version != cursorVersion {
+	o := OrderOptions{Seed: c.Seed, Epoch: c.Epoch, Rank: c.Rank, World: c.World, Sequential: c.Sequential, Frames: c.Frames,
+		Worker: c.Worker, Workers: c.Workers, Block: c.Block, Window: c.Window}
+	if c.Version != o.version() {
 		return nil, fmt.Errorf("%s: cursor version %d: %w", Format, c.Version, ErrCursor)
 	}
-	o := OrderOptions{Seed: c.Seed, Epoch: c.Epoch, Rank: c.Rank, World: c.World, Sequential: c.Sequential, Frames: c.Frames}
 	if err := o.withDefaults().validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", err, ErrCursor)
 	}
@@ -134,19 +192,29 @@ func (d *Dataset) Resume(ctx context.Context, c Cursor) (*Order, error) {
 
 func (w *Order) samples() int64 { return w.starts[len(w.starts)-1] }
 
-// Len returns the number of samples that this rank visits in all.
+// Len returns the number of samples that this rank, or worker of it, visits in all.
 func (w *Order) Len() int64 {
-	n, rank, world := w.samples(), int64(w.o.Rank), int64(w.o.World)
-	if rank >= n {
-		return 0
+	if w.runs != nil {
+		return w.runs.to - w.runs.from
 	}
-	return (n-rank-1)/world + 1
+	share := func(n int64, k, of int) int64 {
+		if int64(k) >= n {
+			return 0
+		}
+		return (n-int64(k)-1)/int64(of) + 1
+	}
+	return share(share(w.samples(), w.o.Rank, w.o.World), w.o.Worker, w.o.Workers)
 }
 
 // Cursor returns the present place: it counts the samples that Next has
 // returned as done.
 func (w *Order) Cursor() Cursor {
-	return Cursor{cursorVersion, w.o.Seed, w.o.Epoch, w.o.Rank, w.o.World, w.o.Sequential, w.next, w.samples(), w.digest, w.o.Frames}
+	c := Cursor{Version: w.o.version(), Seed: w.o.Seed, Epoch: w.o.Epoch, Rank: w.o.Rank, World: w.o.World, Sequential: w.o.Sequential,
+		Next: w.next, Samples: w.samples(), Dataset: w.digest, Frames: w.o.Frames, Block: w.o.Block, Window: w.o.Window}
+	if w.o.Workers > 1 {
+		c.Worker, c.Workers = w.o.Worker, w.o.Workers
+	}
+	return c
 }
 
 // Next returns the next sample; false at the end. It makes no request.
@@ -154,11 +222,8 @@ func (w *Order) Next() (Sample, bool) {
 	if w.next >= w.Len() {
 		return Sample{}, false
 	}
-	n := w.next*int64(w.o.World) + int64(w.o.Rank)
+	n := w.place(w.next)
 	w.next++
-	if !w.o.Sequential {
-		n = int64(w.p.at(uint64(n)))
-	}
 	k := sort.Search(len(w.starts)-1, func(k int) bool { return w.starts[k+1] > n })
 	c := w.d.chunks[k].c
 	s := Sample{Chunk: c, K: k, N: n}
@@ -173,6 +238,18 @@ func (w *Order) Next() (Sample, bool) {
 	}
 	s.ID = c.ID(i)
 	return s, true
+}
+
+// place returns the position in the dataset of sample i of this rank.
+func (w *Order) place(i int64) int64 {
+	if w.runs != nil {
+		return w.runs.at(i)
+	}
+	n := (i*int64(w.o.Workers)+int64(w.o.Worker))*int64(w.o.World) + int64(w.o.Rank)
+	if w.o.Sequential {
+		return n
+	}
+	return int64(w.p.at(uint64(n)))
 }
 
 // frameEnds are the numbers of frames up to the end of each id.
@@ -237,6 +314,20 @@ func (p *permutation) at(x uint64) uint64 {
 		}
 		if x = l<<p.half | r; x < p.n {
 			return x
+		}
+	}
+}
+
+// inverse returns the x for which at returns y.
+func (p *permutation) inverse(y uint64) uint64 {
+	mask := uint64(1)<<p.half - 1
+	for {
+		l, r := y>>p.half, y&mask
+		for i := len(p.keys) - 1; i >= 0; i-- {
+			l, r = r^mix(l^p.keys[i])&mask, l
+		}
+		if y = l<<p.half | r; y < p.n {
+			return y
 		}
 	}
 }

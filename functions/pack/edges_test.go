@@ -69,9 +69,10 @@ func TestLabelsByID(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, alone := range []bool{false, true} {
-		got, err := l.of("d/x", alone)
-		if err != nil || len(got) != 1 || strings.Contains(string(got[0]), `"n"`) != alone || (l.unused() == 0) != alone {
-			t.Errorf("alone %v: %s, %v, %d unused", alone, got, err, l.unused())
+		got, err := l.of(subject{id: "d/x", alone: alone}, nil)
+		unused, _, _ := l.unused()
+		if err != nil || len(got) != 1 || strings.Contains(string(got[0]), `"n"`) != alone || (unused == 0) != alone {
+			t.Errorf("alone %v: %s, %v, %d unused", alone, got, err, unused)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"sort"
 	"strings"
 
@@ -64,6 +65,27 @@ func (s *local) Each(ctx context.Context, f func(File, io.Reader) error) error {
 		}
 	}
 	return nil
+}
+
+// Names lists the folder without looking at its files.
+func (s *local) Names(ctx context.Context) ([]string, error) {
+	var names []string
+	err := fs.WalkDir(s.fsys, ".", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !d.IsDir():
+			names = append(names, p)
+		}
+		if int64(len(names)) > s.l.Entries {
+			return fs.SkipAll // Each will say so
+		}
+		return nil
+	})
+	slices.SortFunc(names, compareFiles)
+	return names, err
 }
 
 func (s *local) one(e localFile, f func(File, io.Reader) error) error {
@@ -234,6 +256,15 @@ func manifest(ctx context.Context, b objstore.Bucket, folder string, text []byte
 }
 
 func (p *prefix) About() About { return p.about }
+
+// Names costs nothing: the objects are listed.
+func (p *prefix) Names(context.Context) ([]string, error) {
+	names := make([]string, len(p.members))
+	for i := range p.members {
+		names[i] = p.members[i].name
+	}
+	return names, nil
+}
 
 const (
 	// prefixAhead is how many objects are held, with the one that is handed on: small

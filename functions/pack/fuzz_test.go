@@ -23,6 +23,9 @@ func FuzzArchive(f *testing.F) {
 	for _, p := range [][]byte{plain, gz(f, plain), zst(f, plain), zipOf(f, zip.Store, fs), zipOf(f, zip.Deflate, fs)} {
 		f.Add(p)
 	}
+	samples := tree(f, "0.cls=1\n0.png=photo.png\n0.json={\"a\":[1]}\n0.txt=x\n1.avif=photo.avif\n1.webp=alpha.webp\n2.gif=photo.gif\nlabels.csv=file;n\\n2.gif;3")
+	f.Add(tarOf(f, samples))
+	f.Add(zipOf(f, zip.Store, samples))
 	f.Fuzz(func(t *testing.T, p []byte) {
 		ctx := context.Background()
 		b := memstore.New(memstore.Config{})

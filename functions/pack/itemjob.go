@@ -141,6 +141,9 @@ func commandFlags(r functions.Rule) string {
 	if r.Chunk > 0 {
 		text += fmt.Sprintf(" --chunk %d", r.Chunk)
 	}
+	if r.Layout != "" {
+		text += " --layout " + r.Layout
+	}
 	if r.Codec != "" {
 		text += " --codec " + r.Codec
 	}

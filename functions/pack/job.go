@@ -45,6 +45,15 @@ func New(o Options) functions.JobMaker {
 		case r.Chunk > maxRuleChunk:
 			return nil, fmt.Errorf("chunk %d, over %d: %w", r.Chunk, maxRuleChunk, kit.ErrRule)
 		}
+		layout, err := ParseLayout(r.Layout)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%w: %w", err, kit.ErrRule)
+		case layout != ByNames && r.Format != gulp.Format:
+			return nil, fmt.Errorf("layout %s: of gulp only: %w", r.Layout, kit.ErrRule)
+		}
+		o := o
+		o.Layout = layout
 		j := &Job{Out: out, Prefix: r.Out.Prefix, Format: r.Format, Encode: enc, Options: o, Records: by}
 		j.Items = ItemWrite{Chunk: r.Chunk, Parallel: runtime.GOMAXPROCS(0)}
 		if r.Codec != "" {
@@ -72,8 +81,8 @@ type Job struct {
 }
 
 // Run packs the upload u of src. An archive's key gets ".gulp" and ".gmeta"; a
-// "_SUCCESS" or "manifest.json" packs its folder. A JPEG or a labels file by
-// itself is functions.ErrSkip: it waits for its folder's marker. A .npy gets
+// "_SUCCESS" or "manifest.json" packs its folder. A JPEG or a labels file (under a rule
+// for gulps any image) by itself is functions.ErrSkip: it waits for its folder's marker. A .npy gets
 // ".b2nd", a .npz an object for each member, "x.npz/name.b2nd", and raw data with
 // a note beside them (npy.Note) are an array, too. Lines of text, the files of an
 // archive whose first file is no JPEG, and all other bytes get ".blp". If this version,
@@ -119,7 +128,7 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 	if err := kit.Fits(ctx, first.About().Size, slowest); err != nil {
 		return nil, err
 	}
-	pair := functions.Pair{Bucket: j.Out, Layout: layout(first), Replace: j.Replace,
+	pair := functions.Pair{Bucket: j.Out, Layout: j.layout(first), Replace: j.Replace,
 		Data: functions.OutputKey(j.Prefix, u.Key, gulp.DataSuffix), Meta: functions.OutputKey(j.Prefix, u.Key, gulp.MetaSuffix)}
 	var w *gulp.Writer
 	IndexPair(&pair, func() *gulp.Writer { return w })
@@ -131,7 +140,7 @@ func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) 
 				return nil, err
 			}
 		}
-		if l := layout(s); l != pair.Layout && v == u {
+		if l := j.layout(s); l != pair.Layout && v == u {
 			return nil, fmt.Errorf("objects under %s changed while they were packed: %w", path.Join(src.Name(), folder), objstore.ErrUnavailable)
 		}
 		w = gulp.NewWriter(data, j.Options.Gulp)
@@ -163,7 +172,7 @@ func (j *Job) source(ctx context.Context, src objstore.Bucket, f *found) (Source
 	if folder, list, ok := functions.Closing(f.obj.Info().Key); ok {
 		return j.folder(ctx, src, f.obj, folder, list)
 	}
-	if f.kind == kindJPEG {
+	if f.kind == kindJPEG || f.kind == kindNone && isImage(f.head) {
 		return nil, fmt.Errorf("an image waits for the marker of its folder: %w", functions.ErrSkip)
 	}
 	return f.archive(ctx, j.Options)
@@ -211,11 +220,16 @@ func (a *About) labelled(obj *objstore.Object) {
 	}
 }
 
-func layout(s Source) string {
+// layout names everything besides the upload's bytes that decides the pair.
+func (j *Job) layout(s Source) string {
+	text := layoutVersion
 	if l := s.About().Layout; l != "" {
-		return layoutVersion + " " + l
+		text += " " + l
 	}
-	return layoutVersion
+	if l := j.Options.Layout; l != ByNames {
+		text += " layout=" + string(l)
+	}
+	return text
 }
 
 // Command is the command line that packs u elsewhere, if a function cannot.

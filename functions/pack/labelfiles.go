@@ -27,12 +27,14 @@ func anyLabelName() string {
 type fileLabels struct {
 	upload string // the upload's own name, which is the id of files in no folder
 	rows   []fileRow
-	by     [3]map[string][]int // rows by name, one map for each of these three ways
+	by     [3]map[string][]int // rows by name, one map for each of these three ways; nil until they are asked for
 	seen   map[string]bool
 }
 
 type fileRow struct {
 	name   string
+	dir    string // folder of the labels
+	clean  string // name without odd ways of writing a path
 	column string
 	f      fields
 	of     string // the id by its folder
@@ -47,45 +49,65 @@ func (t *fileLabels) add(dir, column, name string, f fields) error {
 	}
 	if t.seen == nil {
 		t.seen = map[string]bool{}
-		for k := range t.by {
-			t.by[k] = map[string][]int{}
-		}
 	}
 	t.seen[path.Join(dir, clean)] = true
-	n := len(t.rows)
-	row := fileRow{name: name, column: column, f: f}
-	for k, names := range [...][]string{{clean, path.Join(dir, clean)}, {idOf(clean, t.upload), idOf(path.Join(dir, clean), t.upload)}} {
-		for i, about := range names {
-			if i > 0 && about == names[0] {
-				continue
-			}
-			t.by[k][about] = append(t.by[k][about], n)
-			if ext := path.Ext(about); k == 0 && len(ext) > 1 && !isDigit(ext[1]) && ext != about {
-				stem := strings.TrimSuffix(about, ext)
-				t.by[k][stem] = append(t.by[k][stem], n)
-			}
-		}
-		row.of = names[0]
-	}
-	t.rows = append(t.rows, row)
-	if last := path.Base(row.of); last != row.of {
-		t.by[2][last] = append(t.by[2][last], n)
-	}
+	t.rows = append(t.rows, fileRow{name: name, dir: dir, clean: clean, column: column, f: f})
 	return nil
+}
+
+// index fills the maps.
+func (t *fileLabels) index(l Layout) {
+	for k := range t.by {
+		t.by[k] = map[string][]int{}
+	}
+	for n := range t.rows {
+		row := &t.rows[n]
+		whole := path.Join(row.dir, row.clean)
+		for k, names := range [...][]string{{row.clean, whole}, {l.id(row.clean, t.upload), l.id(whole, t.upload)}} {
+			for i, about := range names {
+				if i > 0 && about == names[0] {
+					continue
+				}
+				t.by[k][about] = append(t.by[k][about], n)
+				if ext := path.Ext(about); k == 0 && len(ext) > 1 && !isDigit(ext[1]) && ext != about {
+					stem := strings.TrimSuffix(about, ext)
+					t.by[k][stem] = append(t.by[k][stem], n)
+				}
+			}
+			row.of = names[0]
+		}
+		if last := path.Base(row.of); last != row.of {
+			t.by[2][last] = append(t.by[2][last], n)
+		}
+	}
 }
 
 // find returns the meta_data of an id. If all lines about the id agree it is one
 // object, otherwise one for each line, with its file.
-func (t *fileLabels) find(id string, alone bool) []fields {
-	base := path.Base(id)
-	rows := t.by[0][id]
-	if rows == nil && alone {
-		rows = t.by[0][base]
+func (t *fileLabels) find(x subject, l Layout) []fields {
+	if t.by[0] == nil {
+		t.index(l)
+	}
+	base := path.Base(x.id)
+	var rows []int
+	if x.file != "" {
+		rows = t.by[0][x.file]
 	}
 	if rows == nil {
-		rows = t.by[1][id]
+		rows = t.by[0][x.id]
 	}
-	if rows == nil && alone {
+	if rows == nil && x.alone {
+		if x.file != "" {
+			rows = t.by[0][path.Base(x.file)]
+		}
+		if rows == nil {
+			rows = t.by[0][base]
+		}
+	}
+	if rows == nil {
+		rows = t.by[1][x.id]
+	}
+	if rows == nil && x.alone {
 		if rows = t.by[2][base]; len(rows) > 0 {
 			for _, n := range rows {
 				if t.rows[n].of != t.rows[rows[0]].of { // rows of several folders
@@ -124,13 +146,15 @@ func equalFields(a, b fields) bool {
 	return true
 }
 
-func (t *fileLabels) unused() (n int) {
+func (t *fileLabels) unused() (n int64, first string) {
 	for i := range t.rows {
 		if !t.rows[i].used {
-			n++
+			if n++; n == 1 {
+				first = t.rows[i].name
+			}
 		}
 	}
-	return n
+	return n, first
 }
 
 // about finds the subject of an object in a list of labels.

@@ -2,13 +2,11 @@ package pack
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -25,7 +23,9 @@ type labels struct {
 	byID   map[string][]fields
 	used   map[string]bool
 	files  fileLabels
-	common fields // fields for the whole upload
+	common fields   // fields for the whole upload
+	order  []string // keys of byID in the order of the files
+	layout Layout
 	l      Limits
 	size   int64
 }
@@ -59,7 +59,8 @@ func text(s string) json.RawMessage {
 }
 
 // file reads a labels file. labels.csv has a header with a column "id", or "file",
-// "filename" or "path"; the other columns become fields of text. labels.json is an
+// "filename" or "path"; the other columns become fields, of numbers if all of their cells
+// are numbers, else of text. labels.json is an
 // object of id: fields, or a list of objects with one of these each; a text instead of
 // fields is a label, a list of objects is kept as a list.
 func (t *labels) file(name string, r io.Reader) error {
@@ -88,57 +89,7 @@ func (t *labels) add(id string, list []fields) error {
 		return kit.TooLarge("more than %d labels", t.l.Entries)
 	}
 	t.byID[id] = list
-	return nil
-}
-
-func (t *labels) csv(dir string, b []byte) error {
-	r := csv.NewReader(bytes.NewReader(b))
-	r.TrimLeadingSpace = true
-	head, err := r.Read()
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	for i := range head {
-		head[i] = strings.TrimSpace(head[i])
-	}
-	column, what := -1, ""
-	for _, want := range labelNames() {
-		column = slices.IndexFunc(head, func(name string) bool { return strings.EqualFold(name, want) })
-		if what = want; column >= 0 {
-			break
-		}
-	}
-	if err == nil && column < 0 {
-		return kit.Corrupt("labels with the columns %s: want one called %s, which says what a line is about", quotedList(head), anyLabelName())
-	}
-	for i, name := range head {
-		same := func(other string) bool { return other == name || i == column && strings.EqualFold(other, name) }
-		if j := i + 1 + slices.IndexFunc(head[i+1:], same); err == nil && name != "" && j > i {
-			return kit.Corrupt("labels with two columns called %.80q, %d and %d", name, i+1, j+1)
-		}
-	}
-	for err == nil {
-		var row []string
-		if row, err = r.Read(); err != nil {
-			break
-		}
-		f := fields{}
-		for i, v := range row {
-			switch _, twice := f[head[i]]; {
-			case i == column, twice && v == "":
-			case twice && string(f[""]) != `""`: // only unnamed columns may occur twice
-				return kit.Corrupt("labels with two columns without a name")
-			default:
-				f[head[i]] = text(v)
-			}
-		}
-		if err := t.put(dir, what, row[column], f); err != nil {
-			return err
-		}
-	}
-	if !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%w: %w", err, formats.ErrCorrupt)
-	}
+	t.order = append(t.order, id)
 	return nil
 }
 
@@ -216,19 +167,24 @@ func asFields(id string, raw json.RawMessage) ([]fields, error) {
 	return nil, kit.Corrupt("label of %.80q is neither text nor an object", id)
 }
 
-// of returns the meta_data of an id, as a list of objects. Labels belong to the whole
-// id, or to its last part if no other id ends in the same part.
-func (t *labels) of(id string, alone bool) ([]json.RawMessage, error) {
-	found, key := t.byID[id], id
-	if found == nil && alone {
-		key = path.Base(id)
+// of returns the meta_data of an id, as a list of objects. own has the fields that its
+// frames tell. Labels belong to the whole id, or to its last part if no other id ends in
+// the same part.
+func (t *labels) of(x subject, own fields) ([]json.RawMessage, error) {
+	found, key := t.byID[x.id], x.id
+	if found == nil && x.file != "" {
+		key = x.file
+		found = t.byID[key]
+	}
+	if found == nil && x.alone {
+		key = path.Base(x.id)
 		found = t.byID[key]
 	}
 	switch {
 	case found != nil:
 		t.used[key] = true
 	default:
-		if found = t.files.find(id, alone); found == nil {
+		if found = t.files.find(x, t.layout); found == nil {
 			found = []fields{{}}
 		}
 	}
@@ -236,28 +192,35 @@ func (t *labels) of(id string, alone bool) ([]json.RawMessage, error) {
 	for i, f := range found {
 		all := fields{}
 		if i == 0 {
-			if label := labelOf(id); label != "" {
+			if label := labelOf(x.id); label != "" && t.layout.labelled() {
 				all["label"] = text(label)
 			}
-			for name, v := range t.common {
-				all[name] = v
-			}
+			maps.Copy(all, t.common)
+			maps.Copy(all, own)
 		}
-		for name, v := range f {
-			all[name] = v
-		}
+		maps.Copy(all, f)
 		b, err := json.Marshal(all) // names in order: the same upload gives the same bytes
 		if err != nil {
-			return nil, fmt.Errorf("label of %.80q: %w: %w", id, err, formats.ErrCorrupt)
+			return nil, fmt.Errorf("label of %.80q: %w: %w", x.id, err, formats.ErrCorrupt)
 		}
 		out = append(out, b)
 	}
 	return out, nil
 }
 
-// unused counts labels whose id has no frames here: one labels file often
-// serves several archives.
-func (t *labels) unused() int { return len(t.byID) - len(t.used) + t.files.unused() }
+// unused counts labels whose id has no frames here, and all: one labels file often serves
+// several archives. first is what the first of them is about.
+func (t *labels) unused() (n, all int64, first string) {
+	n, first = t.files.unused()
+	for _, id := range t.order {
+		if !t.used[id] {
+			if n++; first == "" {
+				first = id
+			}
+		}
+	}
+	return n, int64(len(t.order) + len(t.files.rows)), first
+}
 
 // quotedList quotes and joins names for people.
 func quotedList(names []string) string {

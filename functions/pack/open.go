@@ -49,7 +49,7 @@ func (f *found) archive(ctx context.Context, o Options) (Source, error) {
 	case kindJPEG:
 		return nil, kit.Fail("upload", info.Key, -1, kit.Unsupported("a single JPEG: put images into an archive, or close their folder with _SUCCESS"))
 	default:
-		return nil, kit.Fail("upload", info.Key, 0, kit.Unsupported("neither an archive of JPEGs nor an array"))
+		return nil, kit.Fail("upload", info.Key, 0, kit.Unsupported("neither an archive of images nor an array"))
 	}
 	about.labelled(f.obj)
 	if f.kind == kindZip {

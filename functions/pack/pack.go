@@ -1,6 +1,7 @@
-// Package pack makes gulp chunks of uploads: archives of JPEGs (tar, tar.gz,
+// Package pack makes gulp chunks of uploads: archives of images (tar, tar.gz,
 // tar.zst, zip), folders of a bucket closed by a marker, and local folders. The
-// images pass through untouched; only their markers are checked. [Arrays] become
+// images, JPEG, PNG, WebP, AVIF and GIF, pass through untouched; only their markers,
+// chunks or boxes are checked. [Arrays] become
 // b2nd frames, and [Items], the records, files or bytes of all else, Bloscpack.
 //
 // A [Source] yields the files of an upload one at a time, and [Stream] writes
@@ -9,7 +10,8 @@
 //
 // What becomes of names:
 //
-//   - One id for each folder, by its whole path; files in no folder belong to
+//   - A [Layout] says which files are one id. In that of clips there is
+//     one id for each folder, by its whole path; files in no folder belong to
 //     their name before the last "_" or "-" and a number, else to the upload's
 //     own name.
 //   - Frames of an id stand in natural order of their names (f2 before f10),
@@ -18,7 +20,7 @@
 //     order of their first frame: natural order in folders, the archive's order
 //     otherwise.
 //   - Two files of one name, links, devices, names that would leave the folder
-//     and files that are neither JPEGs nor labels fail the whole upload. Files that
+//     and files that are neither images nor labels fail the whole upload. Files that
 //     desktops and version control leave about (.DS_Store, __MACOSX, Thumbs.db,
 //     .gitignore …) and markers (_SUCCESS, manifest.json) are passed over.
 //   - meta_data: see labels.csv and labels.json in the documentation of
@@ -29,11 +31,8 @@ package pack
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"path"
-	"slices"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
@@ -73,6 +72,10 @@ type About struct {
 type Options struct {
 	Limits Limits
 	Gulp   gulp.WriteOptions // options of a Job's gulps
+	// Layout says which files are one id. The zero value finds out by their names; an
+	// archive that is read front to end is judged by its first 64 files in 24 MiB, which
+	// are held in memory until then.
+	Layout Layout
 	// Progress is told by Stream, after each frame, the bytes of the files so far,
 	// unpacked (of a compressed archive they pass the total), and About.Size.
 	Progress formats.Progress
@@ -89,10 +92,14 @@ type Options struct {
 
 // Result is the result of Stream.
 type Result struct {
-	Frames, IDs, Bytes int64 // Bytes: of the frames
-	Skipped            int64 // files that desktops leave about, and markers, if the source yields them
-	Unlabelled         int64 // labels whose id has no frames here
-	Unordered          int64 // ids whose frames did not come in natural order
+	Frames, IDs, Bytes int64  // Bytes: of the frames
+	Skipped            int64  // files that desktops leave about, and markers, if the source yields them
+	Unlabelled         int64  // labels whose id has no frames here
+	Labels             int64  // labels in all: lines of labels files, members of samples
+	FirstUnlabelled    string // what the first label without frames is about
+	Unordered          int64  // ids whose frames did not come in natural order
+	Layout             Layout // layout that was taken; never ByNames after success
+	Others             int64  // frames of another kind than JPEG
 }
 
 // Frames receives the frames of Stream: it is a gulp.Writer, or a writer of several
@@ -120,13 +127,21 @@ type reorderer interface {
 // or without a suffix. Labels may come after frames.
 //
 // If the upload is at fault, the error names the file and matches a sentinel of
-// formats. If the upload has no JPEG, it matches formats.ErrUnsupported. Errors of the
+// formats. If the upload has no image, it matches formats.ErrUnsupported. Errors of the
 // store and of w keep their identity. After an error the output in w is of no use.
 func Stream(ctx context.Context, src Source, w Frames, o Options) (Result, error) {
 	s := newStream(src, w, o)
 	err := s.tags(ctx)
 	if err == nil {
+		err = s.look(ctx, src)
+	}
+	if err == nil {
 		err = src.Each(ctx, s.named(s.file))
+	}
+	if err != nil && kit.IsFormat(err) {
+		if first := s.settle(); first != nil { // it is about a file that came before
+			err = first
+		}
 	}
 	if err == nil {
 		err = s.finish()
@@ -146,166 +161,4 @@ func (s *stream) named(f func(File, io.Reader) error) func(File, io.Reader) erro
 		}
 		return err
 	}
-}
-
-// A series is the state of an id.
-type series struct {
-	id     string
-	names  []string // names of its frames without the folder, in the order of the source
-	sorted bool
-}
-
-type stream struct {
-	w       Frames
-	o       Options
-	l       Limits
-	about   About
-	labels  *labels
-	order   []*series // series in the order of the source
-	ids     map[string]*series
-	buf     []byte
-	entries int64
-	res     Result
-	read    int64
-}
-
-func newStream(src Source, w Frames, o Options) *stream {
-	s := &stream{w: w, o: o, l: o.Limits.WithDefaults(), about: src.About(), ids: map[string]*series{}}
-	s.labels = newLabels(s.about.Name, s.l)
-	for _, m := range s.about.Labels {
-		s.labels.object(m)
-	}
-	return s
-}
-
-// tags asks for the tags of the upload, if it may have tags.
-func (s *stream) tags(ctx context.Context) error {
-	if s.about.Tags == nil {
-		return nil
-	}
-	m, err := s.about.Tags(ctx)
-	s.labels.object(m)
-	return err
-}
-
-func (s *stream) file(e File, r io.Reader) error {
-	if s.entries++; s.entries > s.l.Entries {
-		return kit.TooLarge("more than %d files", s.l.Entries)
-	}
-	s.read += e.Size
-	switch {
-	case isJunk(e.Name):
-		s.res.Skipped++
-		return nil
-	case isLabels(e.Name):
-		if e.Size > s.l.Text {
-			return kit.TooLarge("%d bytes of labels", e.Size)
-		}
-		return s.labels.file(e.Name, r)
-	}
-	return s.frame(e, r)
-}
-
-func (s *stream) frame(e File, r io.Reader) error {
-	if e.Size > s.l.Frame {
-		return kit.TooLarge("image of %d bytes, over %d", e.Size, s.l.Frame)
-	}
-	if int64(cap(s.buf)) < e.Size {
-		s.buf = nil // let the old one go before the new one comes
-		s.buf = make([]byte, min(s.l.Frame, max(e.Size+e.Size/4, 64<<10)))
-	}
-	p := s.buf[:e.Size]
-	if _, err := io.ReadFull(r, p); err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return kit.Corrupt("truncated")
-		}
-		return err
-	}
-	if err := checkJPEG(p); err != nil {
-		return err
-	}
-	id := idOf(e.Name, s.about.Name)
-	if err := s.enter(id, path.Base(e.Name)); err != nil {
-		return err
-	}
-	if err := s.w.WriteFrame(id, p); err != nil {
-		return err
-	}
-	s.res.Frames++
-	s.res.Bytes += e.Size
-	s.o.Progress.Tell(s.read, s.about.Size)
-	return nil
-}
-
-// enter notes a frame's name.
-func (s *stream) enter(id, name string) error {
-	t := s.ids[id]
-	if t == nil {
-		if _, err := gulp.SafePath(id); err != nil {
-			return err
-		}
-		t = &series{id: id, sorted: true}
-		s.ids[id] = t
-		s.order = append(s.order, t)
-		s.res.IDs++
-	}
-	if n := len(t.names); n > 0 && t.sorted {
-		switch c := natural(t.names[n-1], name); {
-		case c == 0:
-			return kit.Corrupt("twice in the upload")
-		case c > 0:
-			t.sorted = false
-		}
-	}
-	t.names = append(t.names, name)
-	return nil
-}
-
-// finish orders the frames and writes the meta_data of each id.
-func (s *stream) finish() error {
-	if s.res.Frames == 0 {
-		return kit.Fail(s.about.Format, "", -1, kit.Unsupported("no JPEG in it"))
-	}
-	bases := map[string]int{}
-	for _, t := range s.order {
-		bases[path.Base(t.id)]++
-	}
-	for _, t := range s.order {
-		if err := s.mend(t); err != nil {
-			return err
-		}
-		list, err := s.labels.of(t.id, bases[path.Base(t.id)] == 1)
-		if err != nil {
-			return err
-		}
-		for _, m := range list {
-			if err := s.w.AddMeta(t.id, m); err != nil {
-				return err
-			}
-		}
-	}
-	s.res.Unlabelled = int64(s.labels.unused())
-	return nil
-}
-
-// mend brings the frames of one id into the order of their names.
-func (s *stream) mend(t *series) error {
-	if t.sorted {
-		return nil
-	}
-	order := make([]int, len(t.names))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return natural(t.names[a], t.names[b]) })
-	for i := 1; i < len(order); i++ {
-		if t.names[order[i]] == t.names[order[i-1]] {
-			return kit.Fail(s.about.Format, fmt.Sprintf("id %q", t.id), -1, kit.Corrupt("%q is twice in the upload", t.names[order[i]]))
-		}
-	}
-	s.res.Unordered++
-	if w, ok := s.w.(reorderer); ok {
-		return w.Reorder(t.id, order)
-	}
-	return nil
 }

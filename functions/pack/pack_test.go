@@ -284,7 +284,7 @@ func TestFolders(t *testing.T) {
 			if !cmp.Equal(want, got.Frames) {
 				t.Error("other frames, or in another order")
 			}
-			if got.Meta["run/r1"] != `[{"label":"fast, very","n":"7"}]` {
+			if got.Meta["run/r1"] != `[{"label":"fast, very","n":7}]` {
 				t.Errorf("meta_data %s", got.Meta["run/r1"])
 			}
 		})

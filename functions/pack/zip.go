@@ -75,6 +75,15 @@ type zipped struct {
 
 func (z *zipped) About() About { return z.about }
 
+// Names costs nothing: the directory is read.
+func (z *zipped) Names(context.Context) ([]string, error) {
+	names := make([]string, len(z.members))
+	for i := range z.members {
+		names[i] = z.members[i].name
+	}
+	return names, nil
+}
+
 // openZip reads the central directory: one request for the end, if Open has not kept
 // it, one for a zip64 record, and one for each 9 MiB of directory.
 func openZip(ctx context.Context, obj *objstore.Object, about About, l Limits) (*zipped, error) {

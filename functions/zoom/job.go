@@ -43,7 +43,7 @@ const (
 // fields would have no effect.
 func New(o WriteOptions, warn func(key, text string)) functions.JobMaker {
 	return func(r functions.Rule, out objstore.Bucket) (functions.Job, error) {
-		if r.Chunk > 0 || r.Records != "" || r.Format != "" && r.Format != zoomcache.Format {
+		if r.Chunk > 0 || r.Records != "" || r.Layout != "" || r.Format != "" && r.Format != zoomcache.Format {
 			return nil, fmt.Errorf("format, records and chunk say nothing about %s: %w", zoomcache.Format, kit.ErrRule)
 		}
 		j := &Job{Out: out, Prefix: r.Out.Prefix, Write: o, Warn: warn}

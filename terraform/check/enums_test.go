@@ -228,6 +228,7 @@ func TestWords(t *testing.T) {
 		"architecture": {lists(t, m, "architecture")["var.architecture"], texts(lambda.Architecture("").Values())},
 		"job":          {rules["r.job"], p["job"].Enum},
 		"format":       {rules["r.format"], p["format"].Enum},
+		"layout":       {rules["r.layout"], p["layout"].Enum},
 		"records":      {rules["r.records"], p["records"].Enum},
 		"functions":    {names["job"], p["job"].Enum},
 		"uploads":      {patterns(t, m, "uploads_bucket")[`coalesce(var.uploads_bucket, "some-name")`], p["bucket"].Pattern},

@@ -84,6 +84,7 @@ func drawRule(t *rapid.T) functions.Rule {
 		Job:     rapid.SampledFrom([]string{"pack", "pack", "zoom"}).Draw(t, "job"),
 		Format:  rapid.SampledFrom([]string{"", "", "gulp", "bloscpack", "zip"}).Draw(t, "format"),
 		Codec:   rapid.SampledFrom([]string{"", "", "zstd-3", "lz4", "pcm-i16", "f32", "brotli"}).Draw(t, "codec"),
+		Layout:  rapid.SampledFrom([]string{"", "", "", "flat", "imagefolder", "rows"}).Draw(t, "layout"),
 		Records: rapid.SampledFrom([]string{"", "", "lines", "chunks", "words"}).Draw(t, "records"),
 		Chunk:   rapid.SampledFrom([]int64{0, 0, 0, 0, 4096, 32 << 20, 32<<20 + 1, -1}).Draw(t, "chunk"),
 	}
@@ -115,7 +116,7 @@ func csvValue(c *functions.CSV) cty.Value {
 func valueOf(r functions.Rule) cty.Value {
 	return cty.ObjectVal(map[string]cty.Value{
 		"prefix": cty.StringVal(r.Prefix), "suffix": cty.StringVal(r.Suffix), "job": cty.StringVal(r.Job), "format": cty.StringVal(r.Format),
-		"codec": cty.StringVal(r.Codec), "records": cty.StringVal(r.Records), "chunk": cty.NumberIntVal(r.Chunk), "csv": csvValue(r.CSV),
+		"codec": cty.StringVal(r.Codec), "records": cty.StringVal(r.Records), "layout": cty.StringVal(r.Layout), "chunk": cty.NumberIntVal(r.Chunk), "csv": csvValue(r.CSV),
 		"out": cty.ObjectVal(map[string]cty.Value{"prefix": cty.StringVal(r.Out.Prefix)}),
 	})
 }

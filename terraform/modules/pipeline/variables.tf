@@ -16,6 +16,7 @@ variable "rules" {
     job     = string               # `pack`, or `zoom` for zoom-cache files of series
     format  = optional(string, "") # container to make: `gulp`, `b2nd` or `bloscpack`; empty: by content
     codec   = optional(string, "") # of formats that compress, as `zstd-5`; of `zoom` the type of samples, as `pcm-i16`
+    layout  = optional(string, "") # which images of a gulp are one id: `clips`, `imagefolder`, `webdataset`, `flat`; empty: by their names
     records = optional(string, "") # how bloscpack tells records apart: `lines`, `jsonl`, `files`, `u32le` …; empty: by content
     chunk   = optional(number, 0)  # bytes of one chunk of a bloscpack; 0: its default
     csv = optional(object({            # of `zoom`: how CSVs are read
@@ -55,6 +56,14 @@ variable "rules" {
   validation {
     condition     = alltrue([for r in var.rules : r.format != "gulp" && can(regex("^(blosclz|lz4|lz4hc|zlib|zstd)(-[0-9])?$", r.codec)) if r.job == "pack" && r.codec != ""])
     error_message = "rules: codec of the job pack is of b2nd and bloscpack: blosclz, lz4, lz4hc, zlib or zstd, and after a dash a level."
+  }
+  validation {
+    condition     = alltrue([for r in var.rules : contains(["", "clips", "imagefolder", "webdataset", "flat"], r.layout)])
+    error_message = "rules: layout is \"clips\", \"imagefolder\", \"webdataset\" or \"flat\", or left out: by the names."
+  }
+  validation {
+    condition     = alltrue([for r in var.rules : r.format == "gulp" if r.layout != ""])
+    error_message = "rules: layout is of format gulp."
   }
   validation {
     condition     = alltrue([for r in var.rules : r.format == "" && r.records == "" && r.chunk == 0 if r.job == "zoom"])
