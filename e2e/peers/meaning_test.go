@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -99,5 +100,31 @@ func TestArrayMeta(t *testing.T) {
 	back, err := arraymeta.Decode(layers[at].Data, got.Shape, formats.Limits{})
 	if diff := cmp.Diff(meaning, back); err != nil || diff != "" {
 		t.Error(err, diff)
+	}
+}
+
+// TestServedMeaning: xarray sees dimensions, attributes, fill value and coordinates of an
+// array that farread packed and serves.
+func TestServedMeaning(t *testing.T) {
+	dir := t.TempDir()
+	var none any
+	run(t.Context(), t, &none, "pack_meaning.py", "make", dir)
+	at := func(name string) string { return filepath.Join(dir, name) }
+	cmd := exec.CommandContext(t.Context(), program(t), "pack", at("t2m.npy"), at("t2m.b2nd"), "--dims", "time,lat,lon", "--attrs", at("t2m.json"), "--fill", "nan",
+		"--coord", "time="+at("time.npy"), "--coord", "lat="+at("lat.npy"), "--coord", "lon="+at("lon.npy"), "--attrs", "lat="+at("lat.json"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var faults *[]string
+	run(t.Context(), t, &faults, "pack_meaning.py", "read", dir, serveFolder(t, dir)+"/group/data/t2m.b2nd")
+	switch {
+	case faults != nil:
+	case os.Getenv("FARREAD_PEERS_REQUIRE") != "":
+		t.Fatal("no Python with xarray: run 'make venv'")
+	default:
+		t.Skip("no Python with xarray: run 'make venv'")
+	}
+	for _, fault := range *faults {
+		t.Error(fault)
 	}
 }
