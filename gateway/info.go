@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/farread/farread"
@@ -20,7 +19,6 @@ type info struct {
 
 	Place  placed      `json:"place"`
 	Tracks []trackInfo `json:"tracks,omitempty"`
-	Dims   []string    `json:"dims,omitempty"` // names of the axes
 	// Statistics are what the index of an array says of the values of its items.
 	Statistics *farread.ArrayStatistics `json:"statistics,omitempty"`
 
@@ -56,7 +54,7 @@ func planInfo(_ context.Context, s *Server, c *call, h *handle) (*job, error) {
 		if err != nil {
 			return nil, err
 		}
-		i := info{Description: d, Place: placed{c.root, c.key}, Version: h.version, Dims: dims(&d), Tracks: tracks(&d)}
+		i := info{Description: d, Place: placed{c.root, c.key}, Version: h.version, Tracks: tracks(&d)}
 		if a, ok := h.d.Handle().(*farread.Array); ok {
 			if i.Statistics, err = a.Ranges(ctx); err != nil {
 				return nil, err
@@ -96,21 +94,6 @@ func (t *trackInfo) count(k *zoomcache.Track, n *zoomcache.TrackCount) {
 	if !math.IsNaN(from+to) && !math.IsInf(from+to, 0) {
 		t.T0, t.T1 = &from, &to
 	}
-}
-
-// dims are the names of the axes of an array, if its metadata has a name for each, and
-// no name twice.
-func dims(d *farread.Description) []string {
-	for _, layer := range []string{"dimension_names", "_ARRAY_DIMENSIONS"} {
-		var names []string
-		if json.Unmarshal(d.Metadata[layer], &names) != nil || len(names) != len(d.Shape) || slices.Contains(names, "") {
-			continue
-		}
-		if sorted := slices.Sorted(slices.Values(names)); len(slices.Compact(sorted)) == len(names) {
-			return names
-		}
-	}
-	return nil
 }
 
 // number reads a whole number from 0 on.
