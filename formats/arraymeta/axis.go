@@ -39,14 +39,15 @@ func (c Coord) Axis(n int64) (Axis, error) {
 // the type of d.
 func (c Coord) AxisOf(n int64, d dtype.DType, values []byte) (Axis, error) {
 	d, values = little(d, values)
-	c.DType = d.String()
+	typed := c
+	typed.DType = d.String()
 	if int64(len(values)) != n*int64(max(d.ItemSize(), 1)) {
 		return Axis{}, fmt.Errorf("coordinate %q has %d bytes of values for %d items: %w", c.Dim, len(values), n, formats.ErrUnsupported)
 	}
 	if values == nil {
 		values = []byte{}
 	}
-	return c.axis(n, values)
+	return typed.axis(n, values)
 }
 
 func (c Coord) axis(n int64, raw []byte) (Axis, error) {
@@ -174,7 +175,7 @@ func (a Axis) Step() string {
 			}
 		}
 	} else if a.isWhole() {
-		step, _ = a.c.Step.Float64() //nolint:errcheck // checked by Append and Decode
+		step, _ = a.c.Step.Float64()
 	}
 	if a.clock != nil {
 		return a.clock.step(step)

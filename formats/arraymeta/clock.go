@@ -82,8 +82,8 @@ func cfEpoch(text string) (time.Time, bool) {
 	if g == nil {
 		return time.Time{}, false
 	}
-	n := func(i int) int { v, _ := strconv.Atoi(g[i]); return v } //nolint:errcheck // digits, or nothing, which is 0
-	frac, _ := strconv.Atoi((g[7] + "000000000")[:9])             //nolint:errcheck // as before
+	n := func(i int) int { v, _ := strconv.Atoi(g[i]); return v }
+	frac, _ := strconv.Atoi((g[7] + "000000000")[:9])
 	t, ok := civil(n(1), n(2), n(3), n(4), n(5), n(6), frac)
 	if zone := strings.ReplaceAll(g[8], ":", ""); ok && zone != "" && zone[0] != 'Z' && zone[0] != 'U' {
 		digits := zone[1:]

@@ -37,8 +37,8 @@ func HasLabels(text string) bool { return strings.Contains(text, "=") }
 // for the axes without a name in their order. Text that is none of
 // these matches nd.ErrSyntax.
 func ParseSelection(text string) (Selection, error) {
-	bad := func(format string, args ...any) (Selection, error) {
-		return Selection{}, fmt.Errorf("slice %.200q: %s: %w", text, fmt.Sprintf(format, args...), nd.ErrSyntax)
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("slice %.200q: %s: %w", text, fmt.Sprintf(format, args...), nd.ErrSyntax)
 	}
 	if len(text) > maxSelection {
 		return Selection{}, fmt.Errorf("slice of %d characters: %w", len(text), nd.ErrSyntax)
@@ -62,15 +62,15 @@ func ParseSelection(text string) (Selection, error) {
 		}
 		x := part{dim: strings.TrimSpace(name), text: strings.Trim(strings.TrimSpace(label), `'"`)}
 		if x.dim == "" || x.text == "" {
-			return bad("%q: want NAME=LABEL or NAME=FROM:TO", clip(p))
+			return Selection{}, bad("%q: want NAME=LABEL or NAME=FROM:TO", clip(p))
 		}
 		if slices.ContainsFunc(s.parts, func(o part) bool { return o.dim == x.dim }) {
-			return bad("%s twice", x.dim)
+			return Selection{}, bad("%s twice", x.dim)
 		}
 		s.parts = append(s.parts, x)
 	}
 	if len(s.parts) > nd.MaxDims+1 {
-		return bad("%d axes", len(s.parts))
+		return Selection{}, bad("%d axes", len(s.parts))
 	}
 	if _, err := nd.ParseSlice(strings.Join(rest, ",")); len(rest) > 0 && err != nil {
 		return Selection{}, err

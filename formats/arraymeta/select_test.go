@@ -14,7 +14,7 @@ import (
 	"github.com/farread/farread/formats/nd"
 )
 
-func axis(t testing.TB, c arraymeta.Coord, n int64) arraymeta.Axis {
+func axis(t *testing.T, c arraymeta.Coord, n int64) arraymeta.Axis {
 	t.Helper()
 	a, err := c.Axis(n)
 	if err != nil {
@@ -39,7 +39,8 @@ func float64s(v ...float64) (p []byte) {
 }
 
 // axes are those of the tests, by name.
-func axes(t testing.TB) map[string]arraymeta.Axis {
+func axes(t *testing.T) map[string]arraymeta.Axis {
+	t.Helper()
 	return map[string]arraymeta.Axis{
 		"days":    axis(t, arraymeta.Coord{DType: "<i8", Start: "0", Step: "1", Attrs: units("days since 2025-01-01")}, 365),
 		"hours":   axis(t, arraymeta.Coord{DType: "<M8[h]", Start: "482136", Step: "1"}, 24*365), // 2025-01-01
