@@ -113,6 +113,13 @@ type Description struct {
 	ChunkShape []int   `json:"chunkshape,omitempty"`
 	BlockShape []int   `json:"blockshape,omitempty"`
 
+	// Dims names the axes and Coords says where the items along them lie, in the order of
+	// Dims; Attrs and Fill are attributes and the fill value. They are empty if the array does not say.
+	Dims   []string                   `json:"dims,omitempty"`
+	Coords []Coordinate               `json:"coords,omitempty"`
+	Attrs  map[string]json.RawMessage `json:"attrs,omitempty"`
+	Fill   json.RawMessage            `json:"fill,omitempty"`
+
 	// Fields of data in Blosc chunks. Sizes are 0 if they vary.
 	TypeSize  int      `json:"typesize,omitempty"`
 	ChunkSize int64    `json:"chunksize,omitempty"`

@@ -171,6 +171,11 @@ func (x *frameData) describe(ctx context.Context, _ DescribeOptions, out *Descri
 		}
 	}
 	out.Detail = detail
+	if x.a != nil {
+		m := meaningOf(slices.Concat(vl, detail.Metalayers), out.Shape, x.a.Limits())
+		out.Dims, out.Attrs, out.Fill = m.Dims, m.Attrs, m.Fill
+		out.Coords = coordinates(m, out.Shape)
+	}
 	for _, l := range slices.Concat(detail.Metalayers, vl) {
 		text, err := l.JSON(cframe.JSONLimits{})
 		if err != nil {

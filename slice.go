@@ -22,7 +22,7 @@ type ArrayReader interface {
 
 // Slice reads a slice of an array. It returns the items as a new slice of T in
 // row-major order, and their shape. slice is spelled as in NumPy ("30, 100:140, ::-2");
-// "" means the whole array:
+// "" means the whole array. An array with coordinates takes those, too ("time=2025-03-01:2025-04-01, lat=40:60", see Array.Select):
 //
 //	values, shape, err := farread.Slice[float64](ctx, array, "30, 100:140")
 //
@@ -34,11 +34,7 @@ type ArrayReader interface {
 // longer than the limit of the array, it is formats.ErrTooLarge. Slice costs as much as
 // ReadSlice. If it converts, it takes twice the memory. To read a box, use b2nd.Values.
 func Slice[T b2nd.Number](ctx context.Context, a ArrayReader, slice string) (values []T, shape []int64, err error) {
-	s, err := b2nd.ParseSlice(slice)
-	if err != nil {
-		return nil, nil, err
-	}
-	box, err := s.Resolve(a.Shape())
+	box, err := boxOf(ctx, a, slice)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -63,6 +59,20 @@ func Slice[T b2nd.Number](ctx context.Context, a ArrayReader, slice string) (val
 		return values, box.OutShape, nil
 	}
 	return values, box.OutShape, fill(ctx, a, box, memory(values), from, to, n)
+}
+
+// boxOf resolves the text of a slice, by coordinates if the array has any.
+func boxOf(ctx context.Context, a ArrayReader, slice string) (b2nd.Box, error) {
+	if l, ok := a.(interface {
+		Select(ctx context.Context, slice string, o SelectOptions) (b2nd.Box, error)
+	}); ok {
+		return l.Select(ctx, slice, SelectOptions{})
+	}
+	s, err := b2nd.ParseSlice(slice)
+	if err != nil {
+		return b2nd.Box{}, err
+	}
+	return s.Resolve(a.Shape())
 }
 
 // fill reads a box, whose stored items take n bytes, and converts its items from type

@@ -33,6 +33,7 @@ const (
 	nodeFolder node = iota // the group of a folder, or one of its arrays
 	nodeOne                // the group of one array
 	nodeData               // the array in that
+	nodeCoord              // a coordinate beside it
 )
 
 // groupPath reads a path in a group.
@@ -49,6 +50,8 @@ func (s *Server) groupPath(c *call) (done bool, err error) {
 		c.zarr.node = nodeOne
 	case last == oneMember && s.isArray(c.root, dir):
 		c.zarr.node, c.key = nodeData, dir
+	case last != "" && s.isArray(c.root, dir):
+		c.zarr.node, c.key, c.zarr.coord = nodeCoord, dir, last
 	case c.version != "":
 		return false, badf("option", "a folder has no version")
 	default:
@@ -72,6 +75,8 @@ func (s *Server) group(c *call) error {
 		return s.again(c, func(h *handle) error { return s.answer(c, verb{plan: planGroup}, h) })
 	case nodeData:
 		return s.again(c, func(h *handle) error { return s.answer(c, verb{plan: planZarr}, h) })
+	case nodeCoord:
+		return s.again(c, func(h *handle) error { return s.answer(c, verb{plan: planCoord}, h) })
 	case nodeFolder:
 	}
 	if c.zarr.chunk {
@@ -97,13 +102,39 @@ func planGroup(ctx context.Context, s *Server, c *call, h *handle) (*job, error)
 	if err != nil {
 		return nil, err
 	}
-	doc, err := zarrface.Group{Arrays: map[string][]byte{oneMember: v.Doc()}}.Doc()
+	arrays := v.Coords()
+	arrays[oneMember] = v.Doc()
+	doc, err := zarrface.Group{Arrays: arrays}.Doc()
 	if err != nil {
 		return nil, err
 	}
 	j := zarrDocument(c, doc)
 	c.part += " group"
 	return j, nil
+}
+
+// planCoord plans the document or the only chunk of a coordinate in the group of one array.
+func planCoord(ctx context.Context, s *Server, c *call, h *handle) (*job, error) {
+	v, err := s.view(ctx, c, h)
+	if err != nil {
+		return nil, err
+	}
+	doc, ok := v.Coords()[c.zarr.coord]
+	if !ok {
+		return nil, refusef(http.StatusNotFound, "not-found", "the array has no coordinate of this name")
+	}
+	if !c.zarr.chunk {
+		j := zarrDocument(c, doc)
+		c.part += " coordinate " + c.zarr.coord
+		return j, nil
+	}
+	if c.zarr.rest != "c/0" {
+		return &job{absent: true}, nil
+	}
+	c.part = fmt.Sprintf("%d coordinate %s %+v", zarrface.Encoding, c.zarr.coord, c.zarr.o)
+	p, _ := v.CoordChunk(c.zarr.coord)
+	return &job{media: "application/octet-stream", exact: true, cheap: true, size: int64(len(p)),
+		make: func(context.Context) ([]byte, error) { return append(begin(int64(len(p))), p...), nil }}, nil
 }
 
 // member answers for an array of a folder, whose name has no suffix.

@@ -19,7 +19,6 @@ type info struct {
 
 	Place  placed      `json:"place"`
 	Tracks []trackInfo `json:"tracks,omitempty"`
-	meaning
 	// Statistics are what the index of an array says of the values of its items.
 	Statistics *farread.ArrayStatistics `json:"statistics,omitempty"`
 
@@ -55,7 +54,7 @@ func planInfo(_ context.Context, s *Server, c *call, h *handle) (*job, error) {
 		if err != nil {
 			return nil, err
 		}
-		i := info{Description: d, Place: placed{c.root, c.key}, Version: h.version, meaning: meaningOf(&d), Tracks: tracks(&d)}
+		i := info{Description: d, Place: placed{c.root, c.key}, Version: h.version, Tracks: tracks(&d)}
 		if a, ok := h.d.Handle().(*farread.Array); ok {
 			if i.Statistics, err = a.Ranges(ctx); err != nil {
 				return nil, err

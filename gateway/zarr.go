@@ -31,6 +31,7 @@ type zarrKey struct {
 	rest  string // "zarr.json", or the key of a chunk
 	chunk bool   // it is that of a chunk
 	node  node
+	coord string // name of a coordinate
 }
 
 // cutZarr takes Zarr's own key off the end of a path.

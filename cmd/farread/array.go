@@ -8,9 +8,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/arraymeta"
 	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/internal/pull"
@@ -35,8 +38,8 @@ type itemSelection struct {
 var _ selection = (*itemSelection)(nil)
 
 // items resolves a selector against an array.
-func (t *frameContent) items(s selector) (selection, error) {
-	x, err := t.selected(s)
+func (t *frameContent) items(ctx context.Context, s selector) (selection, error) {
+	x, err := t.selected(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +50,8 @@ func (t *frameContent) items(s selector) (selection, error) {
 }
 
 // selected resolves a selector but for --where.
-func (t *frameContent) selected(s selector) (*itemSelection, error) {
-	box, err := boxOf(s.slice, t.arr.Shape())
+func (t *frameContent) selected(ctx context.Context, s selector) (*itemSelection, error) {
+	box, err := t.box(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +81,18 @@ func (t *frameContent) selected(s selector) (*itemSelection, error) {
 		}
 	}
 	return x, nil
+}
+
+// box resolves the slice of a selector, by coordinates if it has labels.
+func (t *frameContent) box(ctx context.Context, s selector) (b2nd.Box, error) {
+	if !arraymeta.HasLabels(s.sliceText) {
+		return boxOf(s.slice, t.arr.Shape())
+	}
+	l, ok := t.arr.(farread.Labeler)
+	if !ok {
+		return b2nd.Box{}, usagef("a %s has no coordinates: select by position, or pack it with --dims and --coord", t.d.Format())
+	}
+	return l.Select(ctx, s.sliceText, farread.SelectOptions{Nearest: s.nearest})
 }
 
 // view changes the type of the items to the one of --dtype.
@@ -187,6 +202,12 @@ func (x *itemSelection) all() int64 {
 
 func (x *itemSelection) copy(ctx context.Context, w sink.Sink, b bar) error {
 	o := render.ArrayOptions{Format: x.format, Fortran: x.fortran, Screen: x.screen, Picture: x.s.picture.options(), Memory: int64(x.t.a.flags.maxMemory) / 4}
+	if o.Format == render.B2nd {
+		var err error
+		if o.Layers, err = x.layers(ctx); err != nil {
+			return err
+		}
+	}
 	return render.Array(w, x.dtype, x.shape, o, func(put func(p []byte) error) error {
 		if x.total() <= 0 {
 			return nil
@@ -196,6 +217,30 @@ func (x *itemSelection) copy(ctx context.Context, w sink.Sink, b bar) error {
 			return put(p)
 		})
 	})
+}
+
+// layers returns the metalayers that say what the selected items mean.
+func (x *itemSelection) layers(ctx context.Context) ([]cframe.Metalayer, error) {
+	l, ok := x.t.arr.(farread.Labeler)
+	if !ok {
+		return nil, nil
+	}
+	m, err := l.Meaning(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m = m.Cut(x.t.arr.Shape(), x.box)
+	if x.field != nil && x.field.Shape != nil {
+		m.Dims, m.Coords = nil, nil
+	}
+	if x.field != nil || x.s.has("dtype") {
+		m.Fill = nil
+	}
+	if m.Empty() {
+		return nil, nil
+	}
+	data, err := m.Append(nil)
+	return []cframe.Metalayer{{Name: arraymeta.Layer, Data: data}}, err
 }
 
 // each reads the items in the order of the file, in bounded memory.

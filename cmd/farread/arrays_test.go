@@ -45,7 +45,7 @@ func TestThereAndBackArrays(t *testing.T) {
 	if err := json.Unmarshal([]byte(run(t, "info", at("6.b2nd"), "--json")), &got); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(arrayInfo{[]int64{101, 87}, []int{10, 87}, []int{5, 29}, "<i2", "<i2", got.Statistics}, got); d != "" {
+	if d := cmp.Diff(arrayInfo{Shape: []int64{101, 87}, ChunkShape: []int{10, 87}, BlockShape: []int{5, 29}, DType: "<i2", ItemType: "<i2", Statistics: got.Statistics}, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	// Raw bytes and their note, and those back again.

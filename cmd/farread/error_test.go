@@ -101,7 +101,7 @@ func TestErrors(t *testing.T) {
 		{5, "get|" + name + "|-o|" + text, "is a file"},
 		{6, "info|http://127.0.0.1:1/x.gulp", "connection refused"},
 		{7, "info|" + text, "no format that this version knows"},
-		{7, "info|" + array, "a .npy, which farread pack makes an array of"},
+		{7, "verify|" + array, "a .npy, which farread pack makes an array of"},
 		{7, "info|" + dir + "/index.json", "its name does not end in .gmeta"},
 		{7, "get|" + dir + "|-o|" + out, "a folder without gulp chunks"},
 		{7, "pack|" + text + "|" + out + ".gulp", "neither an archive"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -41,6 +42,8 @@ type frameInfo struct {
 	Filters      []string          `json:"filters"`
 	Metalayers   map[string][]byte `json:"metalayers"`
 	VLMetalayers map[string][]byte `json:"vlmetalayers"`
+	// Metadata has the metalayers of both kinds that are msgpack, decoded.
+	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
 	// Index tells of the index of block starts; its bytes are 0 if none is used.
 	Index   farread.FrameIndex `json:"index"`
 	Refused string             `json:"refused,omitempty"` // reason why the data cannot be read
@@ -58,6 +61,11 @@ type arrayInfo struct {
 	ItemType string `json:"item_dtype"`
 	// Statistics are what the index says of the values of the items.
 	Statistics *farread.ArrayStatistics `json:"statistics,omitempty"`
+	// Dims, Coords, Attrs and Fill say what the items mean, if the array does.
+	Dims   []string                   `json:"dims,omitempty"`
+	Coords []farread.Coordinate       `json:"coords,omitempty"`
+	Attrs  map[string]json.RawMessage `json:"attrs,omitempty"`
+	Fill   json.RawMessage            `json:"fill,omitempty"`
 }
 
 func (t *frameContent) info(ctx context.Context) (description, error) {
@@ -69,9 +77,10 @@ func (t *frameContent) info(ctx context.Context) (description, error) {
 	i := &frameInfo{Format: in.Format, URI: t.uri, Size: in.Source.Size, ETag: in.Source.ETag, Offset: t.off,
 		FrameLen: f.FrameLen, Version: f.Version, NBytes: f.NBytes, CBytes: f.CBytes, NChunks: int(in.Entries), ChunkSize: f.ChunkSize,
 		BlockSize: f.BlockSize, TypeSize: f.TypeSize, Codec: in.Codec, Level: in.Level, Filters: listed(in.Filters),
-		Metalayers: layerMap(f.Metalayers), VLMetalayers: layerMap(f.VLMetalayers), Index: f.Index, Refused: in.Refused}
+		Metalayers: layerMap(f.Metalayers), VLMetalayers: layerMap(f.VLMetalayers), Index: f.Index, Refused: in.Refused, Metadata: in.Metadata}
 	if t.arr != nil {
-		i.arrayInfo = &arrayInfo{in.Shape, in.ChunkShape, in.BlockShape, f.DType, in.DType, f.Statistics}
+		i.arrayInfo = &arrayInfo{Shape: in.Shape, ChunkShape: in.ChunkShape, BlockShape: in.BlockShape, DType: f.DType, ItemType: in.DType, Statistics: f.Statistics,
+			Dims: in.Dims, Coords: in.Coords, Attrs: in.Attrs, Fill: in.Fill}
 	}
 	return description{i, i.table()}, nil
 }
@@ -105,6 +114,7 @@ func (i *frameInfo) table() *human.Table {
 		t.Add("dtype", human.Printable(a.ItemType))
 		t.Add("chunks", fmt.Sprintf("%s of %s", human.Count(int64(i.NChunks)), human.Shape(a.ChunkShape)))
 		t.Add("blocks", human.Shape(a.BlockShape))
+		a.meaning(t)
 	} else {
 		t.Add("chunks", human.Count(int64(i.NChunks)))
 		t.Add("chunk size", sizeOrVaries(i.ChunkSize))
@@ -141,6 +151,7 @@ func (i *frameInfo) table() *human.Table {
 	}
 	layers("metalayers", i.Metalayers)
 	layers("vlmetalayers", i.VLMetalayers)
+	i.decoded(t)
 	if i.Refused != "" {
 		t.Add("refused", human.Printable(i.Refused))
 	}

@@ -12,7 +12,7 @@ import (
 
 // pick selects the items of an array, or decoded bytes of any frame.
 func (t *frameContent) pick(ctx context.Context, s selector) (selection, error) {
-	if err := s.only(t.d.Format(), "chunk", "chunks", "slice", "field", "dtype", "where"); err != nil {
+	if err := s.only(t.d.Format(), "chunk", "chunks", "slice", "nearest", "field", "dtype", "where"); err != nil {
 		return nil, err
 	}
 	if err := refusal(t.d); err != nil {
@@ -23,7 +23,7 @@ func (t *frameContent) pick(ctx context.Context, s selector) (selection, error) 
 		return nil, usagef("chunks are bytes: they take no slice, --field, --dtype or --where")
 	}
 	if t.arr != nil && !byChunk {
-		return t.items(s)
+		return t.items(ctx, s)
 	}
 	if s.slice != nil || s.has("field") || s.has("dtype") || s.has("where") {
 		return nil, fmt.Errorf("chunks of bytes, no array: %w", formats.ErrUnsupported)

@@ -24,7 +24,7 @@ func (t *frameContent) unpack(ctx context.Context, dst string, force bool) error
 		}
 		return t.a.unpackBytes(ctx, x, dst, force)
 	}
-	x, err := t.selected(selector{})
+	x, err := t.selected(ctx, selector{})
 	if err != nil {
 		return err
 	}

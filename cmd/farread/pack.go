@@ -57,6 +57,11 @@ instead. It is cut into chunks, and these into blocks, which are read alone; the
 shapes are chosen unless --chunk-shape and --block-shape are given. Memory is bounded
 by --max-memory, whatever the size of SRC.
 
+--dims names its dimensions, --coord says where the items along one lie (numbers,
+datetime64 or text), --attrs has attributes such as units, and --fill the value of
+items that were never written. They are stored in the array; info shows them, slice
+selects by them, and Zarr clients of farread serve get them.
+
 A .b2nd or .b2frame has an index of where the blocks of its chunks begin, if that takes
 at most 2 %: always with --index, never with --index=false. Slices from afar take fewer
 requests by it; python-blosc2 keeps it as a vlmetalayer and ignores it.
@@ -107,6 +112,7 @@ type packFlags struct {
 	more   bool // --append
 	layout string
 	array  arrayFlags
+	meta   metaFlags
 	blosc  bloscFlags
 	blp    blpFlags
 	zoom   zoomFlags
@@ -123,7 +129,7 @@ type packer struct {
 func packers() []packer {
 	return []packer{
 		{gulp.Format, []string{gulp.DataSuffix, gulp.MetaSuffix}, []string{"chunk", "layout"}, packGulp},
-		{all.B2ND, []string{pack.ArraySuffix}, slices.Concat(arrayFlagNames(), bloscFlagNames(), []string{"index"}), packArrays},
+		{all.B2ND, []string{pack.ArraySuffix}, slices.Concat(arrayFlagNames(), metaFlagNames(), bloscFlagNames(), []string{"index"}), packArrays},
 		{"b2frame", []string{".b2frame"}, append(bloscFlagNames(), "chunk", "typesize", "index"), packBytes},
 		{bloscpack.Format, []string{bloscpack.Suffix}, append(bloscFlagNames(), "chunk", "typesize", "records", "checksum"), packItems},
 		{zoomcache.Format, []string{zoomcache.Suffix}, append(zoomFlagNames(), "codec", "dtype", "shape", "order"), packSeries},
@@ -171,6 +177,7 @@ func newPack(a *app) *cobra.Command {
   farread pack shard-000000.tar s3://frames/shard-000000.gulp --layout webdataset
   farread pack temperature.npy s3://arrays/temperature.b2nd --codec zstd-5
   farread pack --append today.npy s3://arrays/temperature.b2nd
+  farread pack t2m.npy t2m.b2nd --dims time,lat,lon --coord time=time.npy --attrs t2m.json
   farread pack grid.raw grid.b2nd --dtype '<f4' --shape 720,1440 --chunk-shape 90,1440
   farread pack events.jsonl s3://logs/events.blp
   farread pack messages.bin messages.blp --records varint --codec zstd-5 --checksum crc32
@@ -215,6 +222,7 @@ func newPack(a *app) *cobra.Command {
 	c.Flags().BoolVar(&f.more, "append", false, "put the array of SRC behind the items of DST, a .b2nd, along its first axis")
 	c.Flags().StringVar(&f.layout, "layout", "", "which images of a gulp are one id: clips, imagefolder, webdataset, flat; empty: by their names")
 	f.array.register(c)
+	f.meta.register(c)
 	f.blosc.register(c)
 	f.blp.register(c)
 	f.zoom.register(c)

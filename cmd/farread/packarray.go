@@ -196,6 +196,9 @@ func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packF
 		if w.ChunkShape, w.BlockShape, err = f.array.cut(arr); err != nil {
 			return err
 		}
+		if w.Write.VLMetalayers, err = f.meta.layers(ctx, a, arr); err != nil {
+			return err
+		}
 		if err := a.packArray(ctx, arr, to, w, f.force, rep); err != nil {
 			return at(srcs[0], err)
 		}
@@ -315,7 +318,7 @@ func (a *app) arrayJob(ob *objstore.Object, arrays []pack.Array, dst target, f *
 	from, fromS3 := strings.CutPrefix(ob.Bucket().Name(), "s3://")
 	key := ob.Info().Key
 	prefix, ok := strings.CutSuffix(dst.key, functions.OutputKey("", key, pack.ArraySuffix))
-	own := f.array.chunkShape == nil && f.array.blockShape == nil && f.array.dtype == "" && f.array.member == "" && f.blosc.plain()
+	own := f.array.chunkShape == nil && f.array.blockShape == nil && f.array.dtype == "" && f.array.member == "" && f.blosc.plain() && !f.meta.given()
 	if arrays[0].Name != "" || !fromS3 || !strings.HasPrefix(dst.bucket.Name(), "s3://") || !ok || functions.OutputKey(prefix, key, pack.ArraySuffix) != dst.key || !own {
 		return nil, functions.Upload{}
 	}

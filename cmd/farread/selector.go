@@ -53,6 +53,7 @@ func (s *chunkSelector) ofChunks(f *pflag.FlagSet) {
 type itemSelector struct {
 	slice        *b2nd.Slice // nil: the whole array, and the command is not slice
 	sliceText    string
+	nearest      bool   // labels of a slice mean the nearest item
 	field, dtype string // name of a member of the items, and their type
 	where        string // comparison that the items match
 }

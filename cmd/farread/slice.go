@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/farread/farread/formats/arraymeta"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/internal/render"
 )
@@ -23,6 +24,12 @@ func newSlice(a *app) *cobra.Command {
 		Long: `Read a slice of a b2nd array, spelled as in NumPy: integers, start:stop:step,
 negative ones counted from the end, one ellipsis. Only the chunks, or the blocks
 of chunks, that hold selected items are read.
+
+Where dimensions have coordinates (info shows them), NAME=LABEL selects the item
+there, and NAME=FROM:TO those between two labels: both ends are included, as in
+xarray, whichever way the axis runs. Labels are numbers, texts or times; 2025-03 is
+all of March. Where no item is equal, --nearest takes the nearest. Parts without a
+name are positions along the other axes.
 
 OUT's suffix, or --format, says how the items are written:
   .npy    as numpy.save does it
@@ -57,6 +64,8 @@ An integer that is out of bounds is an error (exit code 2); slices are cut to th
 array, as in NumPy.`,
 		Example: `  farread slice s3://arrays/temperature.b2nd '0:10, 5, ::2' -o part.npy
   farread slice weather.b2nd '-1, ...' -o last.png
+  farread slice s3://arrays/t2m.b2nd 'time=2025-03-01:2025-04-01, lat=40:60' -o part.npy
+  farread slice s3://arrays/t2m.b2nd 'lat=52.1, lon=4.3' --nearest -o series.csv
   farread slice https://host/events.b2nd ':100' --field energy -o - --format csv
   farread slice https://host/events.b2nd --where 'energy > 7.5 and not flag == 0'
   farread slice s3://arrays/temperature.b2nd '0' --where 'v > 310' -o hot.npy --stats
@@ -115,6 +124,12 @@ func inSlice(uri, slice string, err error) error {
 
 // parseSlice reads the text of a slice.
 func parseSlice(text string) (*b2nd.Slice, error) {
+	if arraymeta.HasLabels(text) {
+		if _, err := arraymeta.ParseSelection(text); err != nil {
+			return nil, usagef("%s", err)
+		}
+		return &b2nd.Slice{}, nil // the array resolves it
+	}
 	s, err := b2nd.ParseSlice(text)
 	if err != nil {
 		return nil, usagef("%s", err)

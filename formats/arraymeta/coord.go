@@ -96,7 +96,7 @@ func (c Coord) regular(d dtype.DType, values []byte) (Coord, bool) {
 // round drops what float32 and decimal fractions leave behind a step such as 0.1.
 func round(f float64) float64 {
 	text := strconv.FormatFloat(f, 'g', 6, 64)
-	f, _ = strconv.ParseFloat(text, 64) //nolint:errcheck // it is the text of a number
+	f, _ = strconv.ParseFloat(text, 64)
 	return f
 }
 
@@ -153,13 +153,13 @@ func (c Coord) At(i int64, p []byte) {
 // put writes value i of a regular axis of type d.
 func (c Coord) put(d dtype.DType, i int64, p []byte) {
 	if d.Kind() == dtype.Float {
-		start, _ := c.Start.Float64()               //nolint:errcheck // checked by Append and Decode
-		step, _ := c.Step.Float64()                 //nolint:errcheck // as before
+		start, _ := c.Start.Float64()
+		step, _ := c.Step.Float64()
 		putFloat(p, start+float64(float64(i)*step)) // the conversion keeps machines from fusing the two
 		return
 	}
-	start, _ := c.Start.Int64() //nolint:errcheck // checked by Append and Decode
-	step, _ := c.Step.Int64()   //nolint:errcheck // as before
+	start, _ := c.Start.Int64()
+	step, _ := c.Step.Int64()
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], uint64(start+i*step))
 	copy(p, b[:])

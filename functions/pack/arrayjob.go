@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/farread/farread/formats/arraymeta"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
@@ -30,9 +31,6 @@ const (
 	arrayMemory = 128 << 20
 	// ArraySuffix ends the keys of outputs with arrays.
 	ArraySuffix = ".b2nd"
-	// sealName is the vlmetalayer that tells one version of an upload from another
-	// of the same content: {"source": 64 hex digits}.
-	sealName = "farread"
 )
 
 // DefaultEncode is how the values of arrays are stored unless somebody says
@@ -238,7 +236,9 @@ func (j *Job) codecLayout() string {
 	return fmt.Sprintf(" %s-%d", j.Encode.Codec, j.Encode.Level)
 }
 
-// sealLayer is the metalayer that names the version of the upload by its seal.
+// sealLayer is the metalayer that tells one version of an upload from another of the same
+// content by its seal.
 func sealLayer(seal []byte) (cframe.Metalayer, error) {
-	return cframe.NewMetalayer(sealName, map[string]string{"source": hex.EncodeToString(seal)})
+	data, err := arraymeta.Meta{Source: hex.EncodeToString(seal)}.Append(nil)
+	return cframe.Metalayer{Name: arraymeta.Layer, Data: data}, err
 }

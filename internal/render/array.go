@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/internal/human"
@@ -43,6 +44,8 @@ type ArrayOptions struct {
 	Screen  bool            // for text: print as NumPy does, with only some of many items
 	Picture picture.Options // options of a .png
 	Memory  int64           // bound of the bytes of items for a .png, and of the buffers of a .b2nd
+	// Layers are vlmetalayers of a .b2nd.
+	Layers []cframe.Metalayer
 }
 
 // Array writes an array. items passes its items to put in C order, any number of
@@ -95,7 +98,7 @@ func newEncoder(d dtype.DType, shape []int64, o ArrayOptions) (encoder, error) {
 	case Arrow:
 		return newArrow(d, shape)
 	case B2nd:
-		return &b2ndFile{d: d, shape: shape, memory: o.Memory}, nil
+		return &b2ndFile{d: d, shape: shape, memory: o.Memory, layers: o.Layers}, nil
 	case PNG:
 		return newPicture(d, shape, o.Picture, o.Memory)
 	}

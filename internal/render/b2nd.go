@@ -17,6 +17,7 @@ type b2ndFile struct {
 	d      dtype.DType
 	shape  []int64
 	memory int64
+	layers []cframe.Metalayer
 	w      *b2nd.Writer
 	held   *patched
 }
@@ -28,7 +29,7 @@ func (f *b2ndFile) begin(w io.Writer) (err error) {
 		out = f.held
 	}
 	f.w, err = b2nd.NewWriter(out, b2nd.Meta{Shape: f.shape, DType: f.d.String()},
-		b2nd.WriteOptions{Encode: blosc.EncodeOptions{Codec: blosc.LZ4}, Index: cframe.CheapIndex, MaxMemory: f.memory})
+		b2nd.WriteOptions{Encode: blosc.EncodeOptions{Codec: blosc.LZ4}, Index: cframe.CheapIndex, MaxMemory: f.memory, VLMetalayers: f.layers})
 	return err
 }
 

@@ -3,6 +3,7 @@ package zarrface
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -60,7 +61,18 @@ func document(v *View, m b2nd.Meta, t zarrType, stored dtype.DType, layers []cfr
 		left -= len(text)
 		attributes[l.Name] = text
 	}
-	names := dimensionNames(attributes, v.shape, o.Folder)
+	for _, name := range slices.Sorted(maps.Keys(v.meta.Attrs)) {
+		text := v.meta.Attrs[name]
+		if left -= len(text) + len(name); left < 0 {
+			note.Skipped = append(note.Skipped, name)
+			continue
+		}
+		attributes[name] = text
+	}
+	names := v.meta.Dims
+	if names == nil {
+		names = dimensionNames(attributes, v.shape, o.Folder)
+	}
 	attributes[attribute] = note
 	return marshal(arrayDoc{
 		ZarrFormat: 3, NodeType: "array", Shape: list(v.shape), DataType: t.data, FillValue: t.fill,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/farread/farread/formats/arraymeta"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
@@ -21,11 +22,15 @@ type View struct {
 	dtype   dtype.DType // of the items as served
 	cast    *cast       // nil: items are served as they are stored
 	fillNaN bool
+	fills   map[blosc.Special]bool // if a fill value is stored: which marks of chunks are it
+	meta    arraymeta.Meta
+	coords  []coordinate
 	runs    runs
 }
 
 // New returns a view of an array. attributes are the vlmetalayers of its frame, as
-// cframe.Frame.VLMetalayers returns them; those that are no JSON are left out, and named in
+// cframe.Frame.VLMetalayers returns them. Dimensions, attributes, fill value and coordinates are those of
+// the layer of package arraymeta, if there is one; layers that are no JSON are left out, and named in
 // the attribute "farread". An error matches ErrOption, or formats.ErrUnsupported if no
 // client reads such an array or its type cannot be cast. New looks at the offsets of some
 // chunks: it makes no request, unless the frame keeps them in pages that are not in memory.
@@ -48,6 +53,13 @@ func New(ctx context.Context, a *b2nd.Array, attributes []cframe.Metalayer, o Op
 	}
 	if v.fillNaN {
 		t.fill = "NaN"
+	}
+	v.meta, attributes = meaning(attributes, m.Shape)
+	v.fill(&t)
+	if !o.Folder {
+		if err := v.coordinates(); err != nil {
+			return nil, err
+		}
 	}
 	v.doc, err = document(v, m, t, a.DType(), attributes, o)
 	return v, err
@@ -87,7 +99,11 @@ func (v *View) look(ctx context.Context) error {
 // absent reports whether the frame marks a chunk as the fill value, as far as that is known
 // without a request. A chunk of which it is not is sent.
 func (v *View) absent(number int) bool {
-	switch v.frame.SpecialIfKnown(number) {
+	special := v.frame.SpecialIfKnown(number)
+	if v.fills != nil {
+		return v.fills[special]
+	}
+	switch special {
 	case blosc.NaN:
 		return v.fillNaN
 	case blosc.Zeros, blosc.Uninit:
@@ -104,4 +120,10 @@ func (v *View) Doc() []byte { return v.doc }
 func (v *View) ChunkShape() []int64 { return slices.Clone(v.cell) }
 
 // HeldBytes returns about how many bytes of memory the View keeps.
-func (v *View) HeldBytes() int64 { return int64(len(v.doc)) + v.runs.held() + 2<<10 }
+func (v *View) HeldBytes() int64 {
+	n := int64(len(v.doc)) + v.runs.held() + 2<<10
+	for _, c := range v.coords {
+		n += int64(len(c.doc)+len(c.c.Values)) + 512
+	}
+	return n
+}

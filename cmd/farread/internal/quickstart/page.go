@@ -62,12 +62,11 @@ func (p *page) same(pictures []string, command, next string) {
 // invite tells the commands to try in another terminal.
 func (p *page) invite(t *tour) {
 	c, farread, out := t.cloud, t.o.Command, t.report.Outputs
-	s3 := "aws --endpoint-url " + c.Endpoint + " s3"
 	p.same(t.report.Pictures, farread, "Now try it, in another terminal:")
 	p.line("\n  export AWS_ENDPOINT_URL=%s AWS_DEFAULT_REGION=%s", c.Endpoint, c.Region)
 	p.line("  export AWS_ACCESS_KEY_ID=%s AWS_SECRET_ACCESS_KEY=%s\n", c.AccessKey, c.SecretKey)
 	for _, words := range [][]any{
-		{s3, "ls --recursive", "s3://" + datasets + "/"},
+		{farread, "ls", "s3://" + datasets + "/"},
 		{farread, "ls", out[0].URI},
 		{farread, "get", out[1].URI, "--id planet --frames 24 -o planet.jpg"},
 		{farread, "explain", out[2].URI, "--id aurora --frames ::6"},
@@ -75,8 +74,8 @@ func (p *page) invite(t *tour) {
 		{farread, "slice", out[3].URI, "'::6, 120, 200:208'"},
 		{farread, "get", out[4].URI, "--item", shownRecord, "-o -"},
 		{farread, "view", out[5].URI, "--from 6h --to 7h --width 1200 -o hour.png"},
-		{"tar cf my.tar *.jpg &&", s3, "cp my.tar", "s3://" + uploads + "/"},
-		{s3, "cp my.npy", "s3://" + uploads + "/    # or my.jsonl, my.log"},
+		{"tar cf my.tar *.jpg &&", farread, "cp my.tar", "s3://" + uploads + "/"},
+		{farread, "cp my.npy", "s3://" + uploads + "/    # or my.jsonl, my.log"},
 	} {
 		p.line("  %s", strings.TrimSuffix(fmt.Sprintln(words...), "\n"))
 	}
