@@ -160,6 +160,11 @@ func layers() []layer {
 			allow: []string{"/formats", "/formats/dtype", "/formats/stats", "/formats/internal/ordered", "math/big"},
 		},
 		{
+			file:  "formats/arraymeta/x.go",
+			deny:  map[string]string{"/formats/b2nd": "formats-array-meta", "/formats/cframe": "formats-array-meta", "/rangeio": "formats-array-meta"},
+			allow: []string{"/formats", "/formats/dtype", "github.com/vmihailenco/msgpack/v5"},
+		},
+		{
 			file:  "formats/all/x.go",
 			deny:  map[string]string{"/objstore": "formats-pure", "os": "formats-pure"},
 			allow: []string{"/formats/gulp", "/formats/b2nd", "/formats/zoomcache"},
