@@ -129,7 +129,8 @@ func (a *Array) readInner(ctx context.Context, dst []byte, at []int64) (bool, er
 	}
 	key := a.meta.keys.of(outer)
 	name := chunkName(key) + " " + innerName(inner)
-	sh, err := a.shard(ctx, key)
+	index, data := rangeio.Steps(ctx)
+	sh, err := a.shard(index, key)
 	if err != nil {
 		return false, within(chunkName(key), err)
 	}
@@ -147,7 +148,7 @@ func (a *Array) readInner(ctx context.Context, dst []byte, at []int64) (bool, er
 	}
 	src := bufpool.Get(int(p.n))
 	defer bufpool.Put(src)
-	if err := sh.r.ReadRanges(ctx, []rangeio.Span{{Off: p.off, P: src}}); err != nil {
+	if err := sh.r.ReadRanges(data, []rangeio.Span{{Off: p.off, P: src}}); err != nil {
 		return false, within(name, err)
 	}
 	return true, within(name, s.enc.decode(dst, src, s.inner, &a.it))
