@@ -30,6 +30,9 @@ const (
 	consolidated2 = ".zmetadata"
 )
 
+// Documents returns the keys by which a folder is one of Zarr.
+func Documents() []string { return []string{doc3, array2Key, group2Key, consolidated2} }
+
 // metaHead is how much of an object with metadata is fetched at once. Those of a group with
 // many arrays may be longer; these take a second request.
 const metaHead = 64 << 10
