@@ -222,6 +222,9 @@ func (s step) bloscInto(dst, src []byte) error {
 	if err == nil && h.NBytes != len(dst) {
 		err = fmt.Errorf("%d bytes: %w", h.NBytes, errLength)
 	}
+	if err == nil && h.CBytes != len(src) {
+		err = fmt.Errorf("%d bytes hold a chunk of %d", len(src), h.CBytes)
+	}
 	if err == nil {
 		_, err = blosc.DecodeOptions{}.DecodeParsed(dst, src, &h)
 	}
