@@ -17,14 +17,37 @@ import (
 	"github.com/farread/farread/internal/human"
 )
 
-// zarrNamed reports whether a URI names an array or a group of Zarr: itself, or in one.
+// zarrNamed reports whether a URI names an array or a group of Zarr: itself, or in one, or a zip
+// of one.
 func zarrNamed(uri string) bool {
-	for name := range strings.SplitSeq(strings.ToLower(strings.TrimRight(uri, "/")), "/") {
+	uri = strings.ToLower(strings.TrimRight(uri, "/"))
+	if strings.HasSuffix(uri, zarrZipSuffix) {
+		return true
+	}
+	for name := range strings.SplitSeq(uri, "/") {
 		if path.Ext(name) == ".zarr" {
-			return path.Ext(strings.ToLower(uri)) != ".npy"
+			return path.Ext(uri) != ".npy"
 		}
 	}
 	return false
+}
+
+const zarrZipSuffix = ".zarr.zip"
+
+// openZarr opens what a URI names as Zarr.
+func (a *app) openZarr(ctx context.Context, src string) (*zarr.Node, error) {
+	if !strings.HasSuffix(strings.ToLower(src), zarrZipSuffix) {
+		return a.client.OpenZarr(ctx, src, zarr.Options{})
+	}
+	ob, err := a.client.Open(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	s, err := pack.ZarrZip(ctx, ob, pack.Limits{Item: int64(a.flags.maxMemory) / 8})
+	if err != nil {
+		return nil, err
+	}
+	return zarr.Open(ctx, s, zarr.Options{Limits: formats.Limits{MaxDecoded: int64(a.flags.maxMemory) / 4, MaxMeta: int64(a.flags.maxMemory) / 4}})
 }
 
 // packZarr packs an array of Zarr, or all arrays of a group.
@@ -32,7 +55,7 @@ func (a *app) packZarr(ctx context.Context, src string, dst target, f *packFlags
 	if f.array.dtype != "" || f.array.shape != nil || f.array.order != "" {
 		return usagef("%s says what its items are: --dtype, --shape and --order are for raw bytes", human.Printable(src))
 	}
-	n, err := a.client.OpenZarr(ctx, src, zarr.Options{})
+	n, err := a.openZarr(ctx, src)
 	if err != nil {
 		return at(src, err)
 	}
@@ -65,7 +88,7 @@ func (a *app) packZarr(ctx context.Context, src string, dst target, f *packFlags
 func (t target) below(name, src string) target {
 	if name == "" {
 		base := path.Base(strings.TrimRight(src, "/"))
-		name = strings.TrimSuffix(base, path.Ext(base))
+		name = strings.TrimSuffix(strings.TrimSuffix(base, ".zip"), ".zarr")
 	}
 	if t.key != "" && !strings.HasSuffix(t.key, "/") {
 		t.key += "/"

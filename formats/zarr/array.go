@@ -17,7 +17,7 @@ import (
 )
 
 // An Array reads chunks. Its methods are safe for concurrent use. It keeps the indexes of
-// shards that were read last, some MiB of them.
+// shards that were read last, up to 64 MiB.
 type Array struct {
 	meta *Meta
 	s    Store
@@ -29,8 +29,8 @@ type Array struct {
 	shards lru.Cache[string, *openShard]
 }
 
-// keptShards bounds the memory of the indexes of shards.
-const keptShards = 16 << 20
+// keptShards bounds the memory of the indexes of shards, and of shards whose reader holds them.
+const keptShards = 64 << 20
 
 func newArray(s Store, m *Meta, o Options) *Array {
 	a := &Array{meta: m, s: s, o: o, it: items{m.DType.ItemSize(), wordSize(m.DType), m.Fill}}
@@ -166,13 +166,7 @@ func (a *Array) shard(ctx context.Context, key string) (*openShard, error) {
 		a.mu.Unlock()
 		if !ok {
 			sh.r, sh.places, sh.err = a.openShard(ctx, key)
-			if sh.err != nil {
-				a.mu.Lock()
-				if now, ok := a.shards.Peek(key); ok && now == sh {
-					a.shards.Remove(key)
-				}
-				a.mu.Unlock()
-			}
+			a.keep(key, sh)
 			close(sh.done)
 			return sh, sh.err
 		}
@@ -188,6 +182,22 @@ func (a *Array) shard(ctx context.Context, key string) (*openShard, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
+	}
+}
+
+// keep keeps an open shard for the memory that it takes; one that failed is dropped.
+func (a *Array) keep(key string, sh *openShard) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now, ok := a.shards.Peek(key); !ok || now != sh {
+		return
+	}
+	if sh.err != nil {
+		a.shards.Remove(key)
+		return
+	}
+	if h, ok := sh.r.(interface{ HeldBytes() int64 }); ok {
+		a.shards.Put(key, sh, h.HeldBytes()+int64(len(sh.places))*indexEntry)
 	}
 }
 
