@@ -20,7 +20,7 @@ import (
 // zarrNamed reports whether a URI names an array or a group of Zarr: itself, or in one, or a zip
 // of one.
 func zarrNamed(uri string) bool {
-	uri = strings.ToLower(strings.TrimRight(uri, "/"))
+	uri = zarrPath(uri)
 	if strings.HasSuffix(uri, zarrZipSuffix) {
 		return true
 	}
@@ -34,9 +34,17 @@ func zarrNamed(uri string) bool {
 
 const zarrZipSuffix = ".zarr.zip"
 
+// zarrPath is a URI in small letters, without the query of a URL and slashes at its end.
+func zarrPath(uri string) string {
+	if strings.Contains(uri, "://") {
+		uri, _, _ = strings.Cut(uri, "?")
+	}
+	return strings.TrimRight(strings.ToLower(uri), "/")
+}
+
 // openZarr opens what a URI names as Zarr.
 func (a *app) openZarr(ctx context.Context, src string) (*zarr.Node, error) {
-	if !strings.HasSuffix(strings.ToLower(src), zarrZipSuffix) {
+	if !strings.HasSuffix(zarrPath(src), zarrZipSuffix) {
 		return a.client.OpenZarr(ctx, src, zarr.Options{})
 	}
 	ob, err := a.client.Open(ctx, src)
@@ -87,6 +95,7 @@ func (a *app) packZarr(ctx context.Context, src string, dst target, f *packFlags
 // below returns the target of an array of a group, or of an array, in a folder.
 func (t target) below(name, src string) target {
 	if name == "" {
+		src, _, _ = strings.Cut(src, "?")
 		base := path.Base(strings.TrimRight(src, "/"))
 		name = strings.TrimSuffix(strings.TrimSuffix(base, ".zip"), ".zarr")
 	}
