@@ -118,19 +118,19 @@ func (a *app) zarrArrays(ctx context.Context, src string, n *zarr.Node, member s
 	if err != nil {
 		return nil, err
 	}
+	if err := refused[member]; err != nil {
+		return nil, err
+	}
+	out, err := pack.ZarrArrays(ctx, arrays)
+	if err != nil {
+		return nil, err
+	}
 	if member != "" {
-		if err := refused[member]; err != nil {
-			return nil, err
-		}
-		z, ok := arrays[member]
-		if !ok {
+		i := slices.IndexFunc(out, func(a pack.Array) bool { return a.Name == member })
+		if i < 0 {
 			return nil, &formats.Error{Format: zarr.Format, Part: "member " + human.Printable(member), Off: -1, Err: formats.ErrNoEntry}
 		}
-		return []pack.Array{pack.ZarrArray(member, z)}, nil
-	}
-	var out []pack.Array
-	for _, p := range slices.Sorted(maps.Keys(arrays)) {
-		out = append(out, pack.ZarrArray(p, arrays[p]))
+		return []pack.Array{out[i].Alone()}, nil
 	}
 	for _, p := range slices.Sorted(maps.Keys(refused)) {
 		if len(out) == 0 {

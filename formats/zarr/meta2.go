@@ -73,7 +73,7 @@ func attributes(text []byte) (map[string]json.RawMessage, error) {
 	if err := json.Unmarshal(text, &out); err != nil {
 		return nil, corrupt(attrs2, "%v", err)
 	}
-	return out, nil
+	return tidy(out), nil
 }
 
 // dtype reads the type, which is a text of NumPy, or a list of members.

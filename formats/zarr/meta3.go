@@ -93,7 +93,7 @@ func mustKnow(text []byte) error {
 
 // array returns what the document says of an array.
 func (d *document3) array(l formats.Limits) (*Meta, error) {
-	m := &Meta{Version: 3, Shape: d.Shape, Attrs: d.Attributes}
+	m := &Meta{Version: 3, Shape: d.Shape, Attrs: tidy(d.Attributes)}
 	if len(d.StorageTransformers) > 0 {
 		return nil, unsupported("", "storage transformer %.100q", d.StorageTransformers[0].Name)
 	}
@@ -254,11 +254,13 @@ func (k keys) of(at []int64) string {
 	return string(b)
 }
 
-// tidy is JSON without white space.
-func tidy(text []byte) []byte {
-	var b bytes.Buffer
-	if json.Compact(&b, text) != nil {
-		return text
+// tidy takes white space out of attributes.
+func tidy(attrs map[string]json.RawMessage) map[string]json.RawMessage {
+	for name, text := range attrs {
+		var b bytes.Buffer
+		if json.Compact(&b, text) == nil {
+			attrs[name] = b.Bytes()
+		}
 	}
-	return b.Bytes()
+	return attrs
 }

@@ -59,7 +59,7 @@ func Open(ctx context.Context, s Store, o Options) (*Node, error) {
 	if d.NodeType == "array" {
 		return array3(s, d, int64(len(text)), o)
 	}
-	g := &Group{Attrs: d.Attributes, s: s, o: o, version: 3}
+	g := &Group{Attrs: tidy(d.Attributes), s: s, o: o, version: 3}
 	if d.Consolidated == nil {
 		return &Node{Group: g}, nil
 	}

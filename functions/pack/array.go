@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/arraymeta"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
@@ -46,7 +47,8 @@ type Array struct {
 	// reader of the archive, if the member is not compressed; base is the offset of its
 	// items
 	stored rangeio.Reader
-	zarr   *zarr.Array // if the source is Zarr
+	zarr   *zarr.Array       // if the source is Zarr
+	coords []arraymeta.Coord // of Zarr
 }
 
 // ArrayOptions tune Arrays. The zero value is right for .npy and .npz.

@@ -2,6 +2,8 @@ package pack
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"sync/atomic"
@@ -24,10 +26,48 @@ func ZarrArray(name string, z *zarr.Array) Array {
 	return Array{Name: name, DType: z.DType(), Shape: z.Shape(), NBytes: z.Meta().NBytes(), zarr: z}
 }
 
-// ZarrLayer is what the metadata of an array of Zarr say of the meaning of its items.
-func ZarrLayer(z *zarr.Array) arraymeta.Meta {
-	m := z.Meta()
-	return arraymeta.Meta{Dims: m.Dims, Attrs: m.Attrs, Fill: m.FillValue}
+// zarrLayers adds what the metadata say of the meaning of the items. A layer that is there
+// already comes first, part by part.
+func (a Array) zarrLayers(layers []cframe.Metalayer) ([]cframe.Metalayer, error) {
+	m := a.zarr.Meta()
+	meta := arraymeta.Meta{Dims: m.Dims, Attrs: m.Attrs, Fill: m.FillValue, Coords: a.coords}
+	layers = slices.Clone(layers)
+	if i := slices.IndexFunc(layers, func(l cframe.Metalayer) bool { return l.Name == arraymeta.Layer }); i >= 0 {
+		own, err := arraymeta.Decode(layers[i].Data, a.Shape, formats.Limits{})
+		if err != nil {
+			return nil, err
+		}
+		meta = over(meta, own)
+		layers = slices.Delete(layers, i, i+1)
+	}
+	if meta.Empty() && meta.Source == "" {
+		return layers, nil
+	}
+	p, err := meta.Append(nil)
+	return append(layers, cframe.Metalayer{Name: arraymeta.Layer, Data: p}), err
+}
+
+// over is what own says, and what m says besides.
+func over(m, own arraymeta.Meta) arraymeta.Meta {
+	if own.Dims != nil && !slices.Equal(own.Dims, m.Dims) {
+		m.Dims, m.Coords = own.Dims, nil // coordinates belong to names
+	}
+	if own.Attrs != nil {
+		attrs := maps.Clone(m.Attrs)
+		if attrs == nil {
+			attrs = map[string]json.RawMessage{}
+		}
+		maps.Copy(attrs, own.Attrs)
+		m.Attrs = attrs
+	}
+	if own.Fill != nil {
+		m.Fill = own.Fill
+	}
+	for _, c := range own.Coords {
+		m.Coords = append(slices.DeleteFunc(slices.Clone(m.Coords), func(k arraymeta.Coord) bool { return k.Dim == c.Dim }), c)
+	}
+	m.Source = own.Source
+	return m
 }
 
 // writeZarr reads chunk by chunk. It holds half as much memory besides that of the writer.
@@ -48,13 +88,9 @@ func (a Array) writeZarr(ctx context.Context, w formats.Output, o ArrayWrite) er
 		o.Write.MaxMemory = b2nd.DefaultMaxMemory
 	}
 	o.Write.MaxMemory -= o.Write.MaxMemory / 3
-	layer := ZarrLayer(a.zarr)
-	if !layer.Empty() {
-		p, err := layer.Append(nil)
-		if err != nil {
-			return err
-		}
-		o.Write.VLMetalayers = append(slices.Clone(o.Write.VLMetalayers), cframe.Metalayer{Name: arraymeta.Layer, Data: p})
+	var err error
+	if o.Write.VLMetalayers, err = a.zarrLayers(o.Write.VLMetalayers); err != nil {
+		return err
 	}
 	var done atomic.Int64
 	return b2nd.WriteFrom(rangeio.OnePhase(ctx), w, m, func(ctx context.Context, box b2nd.Box, dst []byte) error {
