@@ -19,7 +19,7 @@ import (
 
 // isZarr reports whether a local name is one of Zarr.
 func isZarr(name string) bool {
-	return strings.EqualFold(filepath.Ext(strings.TrimRight(name, "/"+string(os.PathSeparator))), ".zarr")
+	return strings.EqualFold(filepath.Ext(strings.TrimRight(filepath.ToSlash(name), "/")), ".zarr")
 }
 
 // unpackZarr writes an array to the folder dst as Zarr.
@@ -78,12 +78,11 @@ func (t *frameContent) meaning(ctx context.Context, m *zarr.NewArray) error {
 		if l.Name != arraymeta.Layer {
 			continue
 		}
-		meta, err := arraymeta.Decode(l.Data, m.Shape, formats.Limits{})
-		if err != nil {
+		if meta, err := arraymeta.Decode(l.Data, m.Shape, formats.Limits{}); err != nil {
 			t.a.warn(t.uri, err.Error()+": written without names of axes and attributes")
-			return nil
+		} else {
+			m.Dims, m.Attrs, m.Fill = meta.Dims, meta.Attrs, meta.Fill
 		}
-		m.Dims, m.Attrs, m.Fill = meta.Dims, meta.Attrs, meta.Fill
 	}
 	if _, err := zarr.ParseFill(m.DType, m.Fill); err != nil {
 		m.Fill = nil

@@ -122,7 +122,7 @@ func (e *encoding) permuted(shape []int64) []int64 {
 }
 
 // checkShards checks the shapes of chunks in shards, and how much an index may have.
-func (e *encoding) checkShards(shape []int64, item int64, l formats.Limits) error {
+func (e *encoding) checkShards(shape []int64, l formats.Limits) error {
 	s := e.shard
 	if s == nil {
 		return nil
@@ -138,7 +138,7 @@ func (e *encoding) checkShards(shape []int64, item int64, l formats.Limits) erro
 		return fail("chunks", formats.ErrTooLarge, "%d chunks in a shard", grid.Total)
 	}
 	s.grid = grid
-	return s.enc.checkShards(s.inner, item, l)
+	return s.enc.checkShards(s.inner, l)
 }
 
 // A items is what a decoder has to know of the items.

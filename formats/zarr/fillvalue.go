@@ -90,6 +90,7 @@ func FillText(d dtype.DType, item []byte) json.RawMessage {
 		for len(p) > 0 && p[len(p)-1] == 0 {
 			p = p[:len(p)-1]
 		}
+	case dtype.Raw, dtype.Struct:
 	}
 	text, _ := json.Marshal(base64.StdEncoding.EncodeToString(p))
 	return text

@@ -32,11 +32,11 @@ type fixture struct {
 	Refused bool
 }
 
-func fixtures(t testing.TB) []fixture {
-	t.Helper()
+func fixtures(tb testing.TB) []fixture {
+	tb.Helper()
 	f, err := os.Open("testdata/zarr.jsonl")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer f.Close()
 	var out []fixture
@@ -45,22 +45,22 @@ func fixtures(t testing.TB) []fixture {
 	for lines.Scan() {
 		var x fixture
 		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		out = append(out, x)
 	}
 	if err := lines.Err(); err != nil || len(out) < 150 {
-		t.Fatal(len(out), err)
+		tb.Fatal(len(out), err)
 	}
 	return out
 }
 
-func named(t testing.TB, name string) fixture {
-	t.Helper()
-	all := fixtures(t)
+func named(tb testing.TB, name string) fixture {
+	tb.Helper()
+	all := fixtures(tb)
 	i := slices.IndexFunc(all, func(f fixture) bool { return f.Name == name })
 	if i < 0 {
-		t.Fatalf("no fixture %q", name)
+		tb.Fatalf("no fixture %q", name)
 	}
 	return all[i]
 }

@@ -65,7 +65,7 @@ func (m *Meta) check(object []int64, l formats.Limits) error {
 	}
 	m.ChunkShape = object
 	if s := m.enc.shard; s != nil {
-		if err := m.enc.checkShards(object, item, l); err != nil {
+		if err := m.enc.checkShards(object, l); err != nil {
 			return err
 		}
 		if m.enc.perm == nil && len(m.enc.bytes) == 0 {
