@@ -176,6 +176,21 @@ func TestMeaning(t *testing.T) {
 	}
 }
 
+// TestWords: Python's words for numbers that JSON does not have are read, and not within text.
+func TestWords(t *testing.T) {
+	s := clone(named(t, "names v2").Objects)
+	s[".zattrs"] = []byte(`{"missing_value": NaN, "range": [-Infinity, Infinity,-1], "NaN": "a \"NaN, -Infinity"}`)
+	n, err := zarr.Open(t.Context(), s, zarr.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"missing_value": `"NaN"`, "range": `["-Infinity","Infinity",-1]`, "NaN": `"a \"NaN, -Infinity"`} {
+		if got := string(n.Array.Meta().Attrs[name]); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
 // counting counts the objects that are opened.
 type counting struct {
 	zarr.Store

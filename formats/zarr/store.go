@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"bytes"
 	"context"
 	"path"
 	"strings"
@@ -54,7 +55,38 @@ func document(ctx context.Context, s Store, key string, most int64) ([]byte, err
 		return nil, fail(key, formats.ErrTooLarge, "%d bytes, at most %d are read", r.Size(), most)
 	}
 	p := make([]byte, r.Size())
-	return p, r.ReadRanges(ctx, []rangeio.Span{{P: p}})
+	if err := r.ReadRanges(ctx, []rangeio.Span{{P: p}}); err != nil {
+		return nil, err
+	}
+	return quoteWords(p), nil
+}
+
+// quoteWords puts NaN, Infinity and -Infinity, which Python writes into JSON although it has no
+// such numbers, into quotes: that is how version 3 spells them.
+func quoteWords(text []byte) []byte {
+	var out []byte
+	inside, from := false, 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inside && c == '\\':
+			i++
+		case c == '"':
+			inside = !inside
+		case !inside && (c == 'N' || c == 'I' || c == '-'):
+			for _, word := range []string{"NaN", "Infinity", "-Infinity"} {
+				if bytes.HasPrefix(text[i:], []byte(word)) {
+					out = append(append(append(append(out, text[from:i]...), '"'), word...), '"')
+					i += len(word) - 1
+					from = i + 1
+					break
+				}
+			}
+		}
+	}
+	if from == 0 {
+		return text
+	}
+	return append(out, text[from:]...)
 }
 
 // Below is the part of a store below a folder, which is "" or ends in a slash.
@@ -94,8 +126,8 @@ func checkPath(p string) error {
 		return fail("", formats.ErrTooLarge, "path %.200q is over %d deep", p, maxPath)
 	}
 	for _, n := range names {
-		if n == "" || n == "." || n == ".." || len(n) > maxName || strings.HasPrefix(n, "__") || strings.ContainsFunc(n, func(r rune) bool {
-			return r < ' ' || r == 0x7f || r == '\\' || r == ':' || r == 0xfffd
+		if n == "" || n == "." || n == ".." || len(n) > maxName || strings.ContainsFunc(n, func(r rune) bool {
+			return r < ' ' || r == 0x7f || r == '\\' || r == 0xfffd
 		}) {
 			return unsupported("", "path %.200q: an unsafe name", p)
 		}
