@@ -17,6 +17,7 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/formattest"
 	"github.com/farread/farread/formats/zarr"
+	"github.com/farread/farread/internal/racetest"
 )
 
 func clone(s memStore) memStore {
@@ -30,15 +31,21 @@ func clone(s memStore) memStore {
 // TestLyingChunks: a chunk that is shorter, longer or other than the metadata promise is
 // ErrCorrupt with its key; never other items.
 func TestLyingChunks(t *testing.T) {
-	for _, x := range fixtures(t) {
+	for i, x := range fixtures(t) {
+		if racetest.On && i%7 != 0 {
+			continue
+		}
 		checked := strings.Contains(x.Name, "crc32c") || strings.Contains(x.Name, "gzip") || strings.Contains(x.Name, "zlib v") || strings.Contains(x.Name, "zstd checksum")
 		if x.SHA256 == "" || len(x.Objects) > 14 {
 			continue
 		}
-		for key, p := range x.Objects {
-			if strings.HasPrefix(key, ".z") || strings.HasSuffix(key, ".json") {
+		tried := 0
+		for _, key := range slices.Sorted(maps.Keys(x.Objects)) {
+			p := x.Objects[key]
+			if strings.HasPrefix(key, ".z") || strings.HasSuffix(key, ".json") || tried == 2 {
 				continue
 			}
+			tried++
 			for what, lie := range map[string][]byte{
 				"empty": {}, "short": p[:len(p)-1], "half": p[:len(p)/2], "long": append(slices.Clone(p), 0), "twice": append(slices.Clone(p), p...),
 				"huge": append(slices.Clone(p), make([]byte, 100<<10)...), "ones": bytes.Repeat([]byte{0xff}, len(p)), "zeros": make([]byte, len(p)),
@@ -124,8 +131,8 @@ func TestHostileMetadata(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %v", name, n, err, doc.want)
 		}
 	}
-	long := memStore{"zarr.json": bytes.Repeat([]byte(" "), 65<<20)}
-	if _, err := zarr.Open(t.Context(), long, zarr.Options{}); !errors.Is(err, formats.ErrTooLarge) {
+	long := memStore{"zarr.json": bytes.Repeat([]byte(" "), 1<<17)}
+	if _, err := zarr.Open(t.Context(), long, zarr.Options{Limits: formats.Limits{MaxMeta: 1 << 16}}); !errors.Is(err, formats.ErrTooLarge) {
 		t.Error(err)
 	}
 }
@@ -182,11 +189,11 @@ func TestEndlessGroups(t *testing.T) {
 func TestBombs(t *testing.T) {
 	doc := `{"zarr_format":3,"node_type":"array","shape":[8],"data_type":"int8","chunk_grid":{"name":"regular","configuration":{"chunk_shape":[8]}},` +
 		`"chunk_key_encoding":"default","fill_value":0,"codecs":["bytes",%s]}`
-	zeros := gzipped(t, make([]byte, 64<<20))
+	zeros := gzipped(t, make([]byte, 8<<20))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	defer func() {
-		if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 32<<20 {
+		if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 4<<20 && !racetest.On {
 			t.Errorf("%d bytes allocated", after.TotalAlloc-before.TotalAlloc)
 		}
 	}()
