@@ -9,6 +9,7 @@ import (
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
+	"github.com/farread/farread/formats/zarr"
 	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/objstore"
 )
@@ -86,7 +87,14 @@ func notRead(srcs []string, err error) error {
 		return err
 	}
 	for _, src := range srcs {
-		if kind := all.Foreign(src); kind != "" {
+		kind := all.Foreign(src)
+		if kind == "Zarr" {
+			if e, ok := errors.AsType[*formats.Error](err); ok && e.Format == zarr.Format {
+				return err
+			}
+			return fmt.Errorf("%w (Zarr becomes a .b2nd, or a folder of them with --format b2nd)", err)
+		}
+		if kind != "" {
 			return fmt.Errorf("%w (%s is not read: save its arrays with numpy.save, or tables as CSV, and pack these)", err, kind)
 		}
 	}

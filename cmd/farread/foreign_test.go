@@ -32,8 +32,8 @@ func TestForeignNames(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"o.zarr names Zarr, which is not written here" + array, []string{"unpack", at("a.b2nd"), at("o.zarr")}},
-		{"names Zarr", []string{"unpack", at("a.b2nd"), at("o.zarr") + "/"}},
+		{"o.zarr names Zarr, which is not written here" + array, []string{"get", at("a.b2nd"), "-o", at("o.zarr")}},
+		{"names Zarr", []string{"unpack", at("a.blp"), at("o.zarr")}},
 		{"o.nc names NetCDF" + ", which", []string{"unpack", at("a.b2nd"), at("o.nc"), "--force"}},
 		{"names NetCDF", []string{"unpack", at("a.blp"), at("o.nc4")}},
 		{"names HDF5", []string{"unpack", at("a.b2nd"), at("o.H5")}},
@@ -78,7 +78,8 @@ func TestForeignNames(t *testing.T) {
 	}{
 		{"(HDF5 is not read: save its arrays with numpy.save", []string{"pack", at("x.h5"), at("o.b2nd")}},
 		{"(HDF5 is not read: save its arrays with numpy.save", []string{"pack", at("x.h5"), at("o.zoom")}},
-		{"(Zarr is not read: ", []string{"pack", at("z.zarr"), at("o.b2nd")}},
+		{"zarr: zarr.json: zarr_format 0", []string{"pack", at("z.zarr"), at("o.b2nd")}},
+		{"(Zarr becomes a .b2nd", []string{"pack", at("z.zarr"), at("o.gulp")}},
 		{"HDF5, which this version does not read", []string{"info", at("x.h5")}},
 	} {
 		if r := (runner{}).run(t, c.args...); r.code == exitOK || !strings.Contains(r.stderr, c.want) || strings.Count(r.stderr, "\n") != 1 {

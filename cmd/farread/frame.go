@@ -18,6 +18,8 @@ type frameContent struct {
 
 	arr farread.Slicer // the array; nil: the frame has only chunks of bytes
 	off int64          // offset of the frame in its object
+
+	shard shapeFlag // unpack: shape of the shards of Zarr; nil: none
 }
 
 var _ content = (*frameContent)(nil)

@@ -17,12 +17,18 @@ import (
 // beside it, in the order of its source. It writes the bytes of any other frame to one
 // file.
 func (t *frameContent) unpack(ctx context.Context, dst string, force bool) error {
+	if t.shard != nil && (t.arr == nil || !isZarr(dst)) {
+		return usagef("--shard goes with an array and DST.zarr")
+	}
 	if t.arr == nil {
 		x, err := t.pick(ctx, selector{})
 		if err != nil {
 			return err
 		}
 		return t.a.unpackBytes(ctx, x, dst, force)
+	}
+	if isZarr(dst) {
+		return t.unpackZarr(ctx, dst, force)
 	}
 	x, err := t.selected(ctx, selector{})
 	if err != nil {

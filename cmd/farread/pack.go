@@ -26,7 +26,7 @@ const packLong = `Pack uploads into a dataset. DST decides what is made:
                          is there is appended to; a chunk ends with the id by
                          which its data reach --chunk bytes
   x.b2nd                 an n-dimensional array
-  folder/ --format b2nd  one array for each member of a .npz
+  folder/ --format b2nd  one array for each member of a .npz, or array of a Zarr group
   x.b2frame              the bytes of any file as a Blosc2 frame
   x.blp                  records, files or bytes as Bloscpack
   x.zoom                 a long series of samples with summaries of them
@@ -61,6 +61,12 @@ by --max-memory, whatever the size of SRC.
 datetime64 or text), --attrs has attributes such as units, and --fill the value of
 items that were never written. They are stored in the array; info shows them, slice
 selects by them, and Zarr clients of farread serve get them.
+
+SRC may be Zarr, version 2 or 3: x.zarr, a folder, a prefix of a bucket or a folder of
+a plain HTTP server; an array in one (x.zarr/temp); or a zip of one (x.zarr.zip). It
+keeps its chunks, of shards those within, unless --chunk-shape is given, and names of
+axes, attributes and the fill value. A group becomes an array for each of its own, in
+folder/ with --format b2nd, or one of them with --member.
 
 A .b2nd or .b2frame has an index of where the blocks of its chunks begin, if that takes
 at most 2 %: always with --index, never with --index=false. Slices from afar take fewer
@@ -178,6 +184,8 @@ func newPack(a *app) *cobra.Command {
   farread pack temperature.npy s3://arrays/temperature.b2nd --codec zstd-5
   farread pack --append today.npy s3://arrays/temperature.b2nd
   farread pack t2m.npy t2m.b2nd --dims time,lat,lon --coord time=time.npy --attrs t2m.json
+  farread pack era5.zarr s3://arrays/era5/ --format b2nd
+  farread pack https://example.org/era5.zarr/t2m t2m.b2nd --chunk-shape 365,90,90
   farread pack grid.raw grid.b2nd --dtype '<f4' --shape 720,1440 --chunk-shape 90,1440
   farread pack events.jsonl s3://logs/events.blp
   farread pack messages.bin messages.blp --records varint --codec zstd-5 --checksum crc32

@@ -77,6 +77,8 @@ type aim struct {
 	plan     bool  // reads are planned, not made
 	byID     bool  // gulp chunks: frames of one id, or by number, are read
 	numbered bool  // gulp chunks: frames are read by number
+
+	shard shapeFlag // unpack of an array as Zarr: shape of the shards; nil: none
 }
 
 // expectsIndex reports whether the index beside a gulp chunk is asked for along with the
@@ -115,7 +117,7 @@ func (a *app) take(ctx context.Context, d farread.Dataset, how aim) (content, er
 	switch h := d.Handle().(type) {
 	case *farread.Array:
 		arr, err := able[farread.Slicer](&o)
-		return &frameContent{opened: o, arr: arr, off: at.Offset}, err
+		return &frameContent{opened: o, arr: arr, off: at.Offset, shard: how.shard}, err
 	case *farread.Frame:
 		return &frameContent{opened: o, off: at.Offset}, nil
 	case *farread.Gulp, *farread.GulpByID, *farread.GulpDataset:

@@ -22,11 +22,13 @@ same frames and meta_data again; but for ids without frames, and for a label tha
 takes from the sub-folder of an id that has none. DST must not be there yet, or be
 empty; with --force files of the same names are replaced and others stay.
 
-An array goes to DST.npy as numpy.save writes it, or, by any other name, as its items
-alone, with a note of what they are in DST.json (see: farread help notes). Names that
-promise another format, such as DST.zarr or DST.nc, are refused. Another Blosc2 frame
-or chunk goes to the file DST as the bytes it holds. A DST that is there is only
-replaced with --force.
+An array goes to DST.npy as numpy.save writes it, to the folder DST.zarr as Zarr
+(version 3, zstd, the array's chunks, with names of axes, attributes and fill value;
+--shard puts so many items along each axis into one file), or, by any other name, as
+its items alone, with a note of what they are in DST.json (see: farread help notes).
+Names that promise another format, such as DST.nc or DST.h5, are refused. Another Blosc2
+frame or chunk goes to the file DST as the bytes it holds. A DST that is there is only
+replaced with --force; a DST.zarr then as a whole.
 
 A Bloscpack file becomes what it was made of: lines the file of lines, files a folder
 of them, records the file with their prefixes, a NumPy array DST.npy or its items and
@@ -40,6 +42,7 @@ of others get --track gives one at a time.
 Nothing shows before all of it was read.`,
 		Example: `  farread unpack s3://frames/clips/sunrise.tar.gulp sunrise/
   farread unpack s3://arrays/temperature.b2nd temperature.npy
+  farread unpack s3://arrays/temperature.b2nd temperature.zarr --shard 365,180,360
   farread pack sunrise/ sunrise.gulp`,
 		Args: exactly("URI", "DST"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,6 +50,7 @@ Nothing shows before all of it was read.`,
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace a file, or write into a folder that has files already")
+	c.Flags().Var(&how.shard, "shard", "DST.zarr: shape of a shard, which is a file of whole chunks")
 	noVerifyFlag(c, &how.noVerify)
 	offsetFlag(c, &how.offset)
 	return c

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Foreign names a format that a name promises and that no package of formats reads
-// or writes: "HDF5" for x.h5; "" for any other name. Large and small letters are
-// the same.
+// Foreign names a format that a name promises and that is no dataset here: "HDF5" for
+// x.h5; "" for any other name. Large and small letters are the same. Only Zarr is read
+// and written all the same, by package zarr.
 func Foreign(name string) string {
 	ext := strings.ToLower(path.Ext(strings.TrimRight(name, "/")))
 	for format, list := range map[string][]string{

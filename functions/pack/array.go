@@ -12,10 +12,12 @@ import (
 	"sync/atomic"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/arraymeta"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
+	"github.com/farread/farread/formats/zarr"
 	"github.com/farread/farread/functions/internal/kit"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
@@ -45,6 +47,8 @@ type Array struct {
 	// reader of the archive, if the member is not compressed; base is the offset of its
 	// items
 	stored rangeio.Reader
+	zarr   *zarr.Array       // if the source is Zarr
+	coords []arraymeta.Coord // of Zarr
 }
 
 // ArrayOptions tune Arrays. The zero value is right for .npy and .npz.
@@ -250,6 +254,9 @@ func SourceType(layers []cframe.Metalayer, d dtype.DType) dtype.DType {
 // stored members in Fortran order that are larger than half of the memory. Write may be
 // called more than once.
 func (a Array) Write(ctx context.Context, w formats.Output, o ArrayWrite) error {
+	if a.zarr != nil {
+		return a.writeZarr(ctx, w, o)
+	}
 	m := b2nd.Meta{Shape: a.Shape, ChunkShape: o.ChunkShape, BlockShape: o.BlockShape, DType: a.DType.String()}
 	if a.header.Fortran && m.ChunkShape == nil && m.BlockShape == nil {
 		rev := slices.Clone(a.Shape)

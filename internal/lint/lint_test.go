@@ -140,6 +140,11 @@ func layers() []layer {
 			allow: []string{"/formats/blosc", "/internal/lru"},
 		},
 		{
+			file:  "formats/zarr/x.go",
+			deny:  map[string]string{"/formats/cframe": "formats-over-blosc", "/formats/b2nd": "formats-over-blosc", "/objstore": "formats-pure"},
+			allow: []string{"/formats/blosc", "/formats/nd", "/internal/codec"},
+		},
+		{
 			file:  "formats/b2nd/x.go",
 			deny:  map[string]string{"/formats/bloscpack": "formats-over-cframe", "/formats/all": "formats-over-cframe", "/objstore": "formats-pure"},
 			allow: []string{"/formats/cframe", "/formats/blosc", "/formats/nd"},

@@ -1,7 +1,6 @@
 package zarrface
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/formats/zarr"
 )
 
 type arrayDoc struct {
@@ -17,10 +17,10 @@ type arrayDoc struct {
 	NodeType         string         `json:"node_type"`
 	Shape            []int64        `json:"shape"`
 	DataType         any            `json:"data_type"`
-	ChunkGrid        named          `json:"chunk_grid"`
-	ChunkKeyEncoding named          `json:"chunk_key_encoding"`
+	ChunkGrid        zarr.Named     `json:"chunk_grid"`
+	ChunkKeyEncoding zarr.Named     `json:"chunk_key_encoding"`
 	FillValue        any            `json:"fill_value"`
-	Codecs           []named        `json:"codecs"`
+	Codecs           []zarr.Named   `json:"codecs"`
 	DimensionNames   []string       `json:"dimension_names"`
 	Attributes       map[string]any `json:"attributes"`
 }
@@ -46,7 +46,7 @@ type castNote struct {
 const maxAttributes = 1 << 20
 
 // document makes the zarr.json of v.
-func document(v *View, m b2nd.Meta, t zarrType, stored dtype.DType, layers []cframe.Metalayer, o Options) ([]byte, error) {
+func document(v *View, m b2nd.Meta, t zarr.Type, stored dtype.DType, layers []cframe.Metalayer, o Options) ([]byte, error) {
 	note := ours{DType: m.DType, ChunkShape: list(m.ChunkShape), BlockShape: list(m.BlockShape), Version: o.Version, Pinned: o.Pinned}
 	if o.Cast != "" {
 		note.Cast = &castNote{From: stored.String(), To: o.Cast, Lossy: v.cast != nil && v.cast.lossy}
@@ -74,11 +74,11 @@ func document(v *View, m b2nd.Meta, t zarrType, stored dtype.DType, layers []cfr
 		names = dimensionNames(attributes, v.shape, o.Folder)
 	}
 	attributes[attribute] = note
-	return marshal(arrayDoc{
-		ZarrFormat: 3, NodeType: "array", Shape: list(v.shape), DataType: t.data, FillValue: t.fill,
-		ChunkGrid:        named{"regular", map[string][]int64{"chunk_shape": list(v.cell)}},
-		ChunkKeyEncoding: named{"default", map[string]string{"separator": "/"}},
-		Codecs:           append([]named{bytesCodec(t)}, v.codec.named(v.dtype.ItemSize())...),
+	return zarr.Marshal(arrayDoc{
+		ZarrFormat: 3, NodeType: "array", Shape: list(v.shape), DataType: t.Data, FillValue: t.Fill,
+		ChunkGrid:        zarr.Named{Name: "regular", Configuration: map[string][]int64{"chunk_shape": list(v.cell)}},
+		ChunkKeyEncoding: zarr.Named{Name: "default", Configuration: map[string]string{"separator": "/"}},
+		Codecs:           append([]zarr.Named{t.BytesCodec()}, v.codec.named(v.dtype.ItemSize())...),
 		DimensionNames:   names, Attributes: attributes,
 	})
 }
@@ -89,23 +89,16 @@ const attribute = "farread"
 // list is never nil, which JSON would write as null.
 func list[T any](s []T) []T { return append([]T{}, s...) }
 
-func bytesCodec(t zarrType) named {
-	if t.endian == "" {
-		return named{Name: "bytes"}
-	}
-	return named{"bytes", map[string]string{"endian": t.endian}}
-}
-
 // named describes a codec for items of the given size. Readers of Blosc chunks take codec,
 // filter and sizes from each chunk: what stands in the document is for writers.
-func (c Codec) named(item int) []named {
+func (c Codec) named(item int) []zarr.Named {
 	switch c {
 	case Zstd:
-		return []named{{"zstd", map[string]any{"level": 1, "checksum": false}}}
+		return []zarr.Named{{Name: "zstd", Configuration: map[string]any{"level": 1, "checksum": false}}}
 	case Gzip:
-		return []named{{"gzip", map[string]any{"level": 1}}}
+		return []zarr.Named{{Name: "gzip", Configuration: map[string]any{"level": 1}}}
 	case Pass:
-		return []named{{"blosc", map[string]any{
+		return []zarr.Named{{Name: "blosc", Configuration: map[string]any{
 			"cname": "lz4", "clevel": 5, "shuffle": "shuffle", "typesize": min(item, 255), "blocksize": 0,
 		}}}
 	default:
@@ -184,14 +177,5 @@ func (g Group) Doc() ([]byte, error) {
 	for name, text := range g.Arrays {
 		doc.Consolidated.Metadata[name] = text
 	}
-	return marshal(doc)
-}
-
-func marshal(doc any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(doc)
-	return b.Bytes(), err
+	return zarr.Marshal(doc)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/formats/zarr"
 )
 
 // maxCoord bounds the bytes of a coordinate, which is one chunk.
@@ -32,7 +33,7 @@ func meaning(layers []cframe.Metalayer, shape []int64) (arraymeta.Meta, []cframe
 
 // fill makes the fill value of the layer that of the view, unless items are cast or of a
 // type that it does not fit. Chunks that the frame marks as another value are then sent.
-func (v *View) fill(t *zarrType) {
+func (v *View) fill(t *zarr.Type) {
 	if v.meta.Fill == nil || v.cast != nil {
 		return
 	}
@@ -41,7 +42,7 @@ func (v *View) fill(t *zarrType) {
 		return
 	}
 	nan := string(v.meta.Fill) == `"NaN"` && v.item >= 4 && !v.dtype.BigEndian() // as frames mark them
-	t.fill, v.fills = v.meta.Fill, map[blosc.Special]bool{blosc.NaN: nan}
+	t.Fill, v.fills = v.meta.Fill, map[blosc.Special]bool{blosc.NaN: nan}
 	if zero := strings.Trim(string(item), "\x00") == ""; zero {
 		v.fills = map[blosc.Special]bool{blosc.Zeros: true, blosc.Uninit: true}
 	}
@@ -72,14 +73,14 @@ func (v *View) coordinates() error {
 			attrs = map[string]json.RawMessage{}
 		}
 		d = counted(d, attrs)
-		t, err := typeOf(d)
+		t, err := zarr.TypeOf(d)
 		if err != nil {
 			continue
 		}
-		doc, err := marshal(arrayDoc{ZarrFormat: 3, NodeType: "array", Shape: []int64{v.shape[i]}, DataType: t.data, FillValue: t.fill,
-			ChunkGrid:        named{"regular", map[string][]int64{"chunk_shape": {max(v.shape[i], 1)}}},
-			ChunkKeyEncoding: named{"default", map[string]string{"separator": "/"}},
-			Codecs:           []named{bytesCodec(t)}, DimensionNames: []string{dim}, Attributes: anyOf(attrs)})
+		doc, err := zarr.Marshal(arrayDoc{ZarrFormat: 3, NodeType: "array", Shape: []int64{v.shape[i]}, DataType: t.Data, FillValue: t.Fill,
+			ChunkGrid:        zarr.Named{Name: "regular", Configuration: map[string][]int64{"chunk_shape": {max(v.shape[i], 1)}}},
+			ChunkKeyEncoding: zarr.Named{Name: "default", Configuration: map[string]string{"separator": "/"}},
+			Codecs:           []zarr.Named{t.BytesCodec()}, DimensionNames: []string{dim}, Attributes: anyOf(attrs)})
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/formats/zarr"
 )
 
 // A View is an array as Zarr clients see it. It holds the document, and some kilobytes
@@ -44,7 +45,7 @@ func New(ctx context.Context, a *b2nd.Array, attributes []cframe.Metalayer, o Op
 	if v.dtype, v.cast, err = newCast(a.DType(), o.Cast); err != nil {
 		return nil, err
 	}
-	t, err := typeOf(v.dtype)
+	t, err := zarr.TypeOf(v.dtype)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func New(ctx context.Context, a *b2nd.Array, attributes []cframe.Metalayer, o Op
 		return nil, err
 	}
 	if v.fillNaN {
-		t.fill = "NaN"
+		t.Fill = "NaN"
 	}
 	v.meta, attributes = meaning(attributes, m.Shape)
 	v.fill(&t)

@@ -25,17 +25,29 @@ type Folder struct {
 	root  *os.Root // temp
 	last  string   // folder made last
 	done  bool
+
+	replaces bool // out may exist, and goes when the new folder appears
 }
 
 // NewFolder makes a temporary folder for out. clash is the error for a name that two
 // files want, or a file and a folder: both came from the same source.
 func NewFolder(bin *Trash, out string, clash func(name string) error) (*Folder, error) {
-	s := &Folder{bin: bin, clash: clash, out: filepath.Clean(out)}
+	return newFolder(&Folder{bin: bin, clash: clash, out: filepath.Clean(out)})
+}
+
+// NewReplacing is NewFolder for a folder that appears as a whole: Commit puts it in the place of
+// one that exists, whose files go.
+func NewReplacing(bin *Trash, out string, clash func(name string) error) (*Folder, error) {
+	return newFolder(&Folder{bin: bin, clash: clash, out: filepath.Clean(out), replaces: true})
+}
+
+func newFolder(s *Folder) (*Folder, error) {
+	bin, out := s.bin, s.out
 	info, err := os.Stat(s.out)
 	switch {
 	case err == nil && !info.IsDir():
 		return nil, fmt.Errorf("%s is a file, a folder is to be written: %w", human.Printable(out), fs.ErrExist)
-	case err == nil:
+	case err == nil && !s.replaces:
 		if s.into, err = os.OpenRoot(s.out); err != nil {
 			return nil, err
 		}
@@ -107,7 +119,7 @@ func (s *Folder) Commit() error {
 	}
 	if s.into == nil {
 		_ = s.root.Close() // some systems rename no open folder
-		if err := s.bin.publish(s.temp, func() error { return os.Rename(s.temp, s.out) }); err != nil {
+		if err := s.bin.publish(s.temp, s.appear); err != nil {
 			return asNamed(err, s.out)
 		}
 		s.done = true
@@ -115,6 +127,26 @@ func (s *Folder) Commit() error {
 	}
 	defer s.Abort()
 	return s.bin.publish("", s.move) // Abort removes the rest of temp
+}
+
+// appear renames temp, after a folder that it replaces was moved out of the way. If that fails,
+// the old folder comes back.
+func (s *Folder) appear() error {
+	if !s.replaces {
+		return os.Rename(s.temp, s.out)
+	}
+	old := tempName(filepath.Dir(s.out))
+	err := os.Rename(s.out, old)
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.Rename(s.temp, s.out)
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(s.temp, s.out); err != nil {
+		return errors.Join(err, os.Rename(old, s.out))
+	}
+	return os.RemoveAll(old)
 }
 
 // move moves the files into the folder that existed.

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/all"
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/zarr"
+	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/internal/human"
+)
+
+// zarrNamed reports whether a URI names an array or a group of Zarr: itself, or in one, or a zip
+// of one.
+func zarrNamed(uri string) bool {
+	uri = zarrPath(uri)
+	if strings.HasSuffix(uri, zarrZipSuffix) {
+		return true
+	}
+	for name := range strings.SplitSeq(uri, "/") {
+		if path.Ext(name) == ".zarr" {
+			return path.Ext(uri) != ".npy"
+		}
+	}
+	return false
+}
+
+const zarrZipSuffix = ".zarr.zip"
+
+// zarrPath is a URI in small letters, without the query of a URL and slashes at its end.
+func zarrPath(uri string) string {
+	if strings.Contains(uri, "://") {
+		uri, _, _ = strings.Cut(uri, "?")
+	}
+	return strings.TrimRight(strings.ToLower(uri), "/")
+}
+
+// openZarr opens what a URI names as Zarr.
+func (a *app) openZarr(ctx context.Context, src string) (*zarr.Node, error) {
+	if !strings.HasSuffix(zarrPath(src), zarrZipSuffix) {
+		return a.client.OpenZarr(ctx, src, zarr.Options{})
+	}
+	ob, err := a.client.Open(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	s, err := pack.ZarrZip(ctx, ob, pack.Limits{Item: int64(a.flags.maxMemory) / 8})
+	if err != nil {
+		return nil, err
+	}
+	return zarr.Open(ctx, s, zarr.Options{Limits: formats.Limits{MaxDecoded: int64(a.flags.maxMemory) / 4, MaxMeta: int64(a.flags.maxMemory) / 4}})
+}
+
+// packZarr packs an array of Zarr, or all arrays of a group.
+func (a *app) packZarr(ctx context.Context, src string, dst target, f *packFlags, encode blosc.EncodeOptions) error {
+	if f.array.dtype != "" || f.array.shape != nil || f.array.order != "" {
+		return usagef("%s says what its items are: --dtype, --shape and --order are for raw bytes", human.Printable(src))
+	}
+	n, err := a.openZarr(ctx, src)
+	if err != nil {
+		return at(src, err)
+	}
+	arrays, err := a.zarrArrays(ctx, src, n, f.array.member)
+	if err != nil {
+		return at(src, err)
+	}
+	into := strings.HasSuffix(dst.key, "/") || dst.key == "" || path.Ext(dst.key) != pack.ArraySuffix
+	if len(arrays) != 1 && !into {
+		return usagef("%s has %s: name one with --member, or a folder with --format b2nd", src, human.Plural(int64(len(arrays)), "array"))
+	}
+	rep := &arrayReport{Format: all.B2ND, Outputs: []string{}}
+	for _, arr := range arrays {
+		to := dst
+		if into {
+			to = to.below(arr.Name, src)
+		}
+		w := pack.ArrayWrite{Write: b2nd.WriteOptions{Encode: encode, Index: f.blosc.choice(), MaxMemory: int64(a.flags.maxMemory) / 2}}
+		if w.ChunkShape, w.BlockShape, err = f.array.cut(arr); err != nil {
+			return err
+		}
+		if w.Write.VLMetalayers, err = f.meta.layers(ctx, a, arr); err != nil {
+			return err
+		}
+		if err := a.packArray(ctx, arr, to, w, f.force, rep); err != nil {
+			return at(src, err)
+		}
+	}
+	return rep.tell(a)
+}
+
+// below returns the target of an array of a group, or of an array, in a folder.
+func (t target) below(name, src string) target {
+	if name == "" {
+		src, _, _ = strings.Cut(src, "?")
+		base := path.Base(strings.TrimRight(src, "/"))
+		name = strings.TrimSuffix(strings.TrimSuffix(base, ".zip"), ".zarr")
+	}
+	if t.key != "" && !strings.HasSuffix(t.key, "/") {
+		t.key += "/"
+	}
+	t.key += name + pack.ArraySuffix
+	return t
+}
+
+// zarrArrays returns the arrays of a node, or the one that is called member.
+func (a *app) zarrArrays(ctx context.Context, src string, n *zarr.Node, member string) ([]pack.Array, error) {
+	if n.Array != nil {
+		if member != "" {
+			return nil, usagef("--member %s: %s is one array", human.Printable(member), human.Printable(src))
+		}
+		return []pack.Array{pack.ZarrArray("", n.Array)}, nil
+	}
+	arrays, refused, err := n.Group.Arrays(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := refused[member]; err != nil {
+		return nil, err
+	}
+	out, err := pack.ZarrArrays(ctx, arrays)
+	if err != nil {
+		return nil, err
+	}
+	if member != "" {
+		i := slices.IndexFunc(out, func(a pack.Array) bool { return a.Name == member })
+		if i < 0 {
+			return nil, &formats.Error{Format: zarr.Format, Part: "member " + human.Printable(member), Off: -1, Err: formats.ErrNoEntry}
+		}
+		return []pack.Array{out[i].Alone()}, nil
+	}
+	for _, p := range slices.Sorted(maps.Keys(refused)) {
+		if len(out) == 0 {
+			return nil, errors.Join(refused[p])
+		}
+		a.warn(src, human.Printable(p)+" is left out: "+human.Printable(refused[p].Error()))
+	}
+	if len(out) == 0 {
+		return nil, &formats.Error{Format: zarr.Format, Off: -1, Err: errNoArrays}
+	}
+	return out, nil
+}
+
+var errNoArrays = errors.Join(errors.New("a group without arrays"), formats.ErrNoEntry)

@@ -1,0 +1,204 @@
+package zarr_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/nd"
+	"github.com/farread/farread/formats/zarr"
+	"github.com/farread/farread/rangeio"
+)
+
+// A fixture is a line of testdata/zarr.jsonl; zarrs.py says what is in it.
+type fixture struct {
+	Name    string
+	Objects memStore
+	DType   string
+	Shape   []int64
+	SHA256  string
+	Arrays  map[string]string
+	Refused bool
+}
+
+func fixtures(tb testing.TB) []fixture {
+	tb.Helper()
+	f, err := os.Open("testdata/zarr.jsonl")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	var out []fixture
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var x fixture
+		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
+			tb.Fatal(err)
+		}
+		out = append(out, x)
+	}
+	if err := lines.Err(); err != nil || len(out) < 150 {
+		tb.Fatal(len(out), err)
+	}
+	return out
+}
+
+func named(tb testing.TB, name string) fixture {
+	tb.Helper()
+	all := fixtures(tb)
+	i := slices.IndexFunc(all, func(f fixture) bool { return f.Name == name })
+	if i < 0 {
+		tb.Fatalf("no fixture %q", name)
+	}
+	return all[i]
+}
+
+// A memStore is a Store in memory.
+type memStore map[string][]byte
+
+func (s memStore) Open(_ context.Context, key string, _, _ int64) (rangeio.Reader, error) {
+	p, ok := s[key]
+	if !ok {
+		return nil, formats.ErrNoEntry
+	}
+	return rangeio.FromReaderAt(strings.NewReader(string(p)), int64(len(p))), nil
+}
+
+func (s memStore) Folders(_ context.Context, folder string) ([]string, error) {
+	var out []string
+	for key := range s {
+		if rest, ok := strings.CutPrefix(key, folder); ok {
+			if name, _, ok := strings.Cut(rest, "/"); ok && !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// whole reads all items of an array, chunk by chunk.
+func whole(ctx context.Context, a *zarr.Array) ([]byte, error) {
+	p := make([]byte, a.Meta().NBytes())
+	return p, a.ReadBox(ctx, p, nd.Whole(a.Shape()))
+}
+
+func sum(p []byte) string {
+	h := sha256.Sum256(p)
+	return hex.EncodeToString(h[:])
+}
+
+// TestFixtures: what zarr-python wrote is what NumPy has, and what is refused is refused by
+// name.
+func TestFixtures(t *testing.T) {
+	for _, x := range fixtures(t) {
+		t.Run(x.Name, func(t *testing.T) {
+			n, err := zarr.Open(t.Context(), x.Objects, zarr.Options{})
+			if x.Refused {
+				if !errors.Is(err, formats.ErrUnsupported) {
+					t.Fatalf("%v %v, want ErrUnsupported", n, err)
+				}
+				t.Log(err)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if x.Arrays != nil {
+				readGroup(t, &x, n.Group)
+				return
+			}
+			a := n.Array
+			if a.DType().String() != x.DType || !slices.Equal(a.Shape(), x.Shape) {
+				t.Errorf("%s %v, want %s %v", a.DType(), a.Shape(), x.DType, x.Shape)
+			}
+			p, err := whole(t.Context(), a)
+			if err != nil || sum(p) != x.SHA256 {
+				t.Errorf("%.200x, %v", p, err)
+			}
+			if text := a.Meta().FillValue; text != nil {
+				if fill, err := zarr.ParseFill(a.DType(), text); err != nil || string(fill) != string(a.Meta().Fill) {
+					t.Errorf("fill value %s is read as %x (%v), was %x", text, fill, err, a.Meta().Fill)
+				}
+			}
+		})
+	}
+}
+
+func readGroup(t *testing.T, x *fixture, g *zarr.Group) {
+	t.Helper()
+	if g.Consolidated != strings.Contains(x.Name, "consolidated") || string(g.Attrs["title"]) != `"two"` {
+		t.Errorf("consolidated %v, attributes %s", g.Consolidated, g.Attrs)
+	}
+	arrays, refused, err := g.Arrays(t.Context())
+	if err != nil || len(refused) > 0 {
+		t.Fatal(refused, err)
+	}
+	got := map[string]string{}
+	for p, a := range arrays {
+		items, err := whole(t.Context(), a)
+		if err != nil {
+			t.Fatal(p, err)
+		}
+		got[p] = sum(items)
+	}
+	if d := cmp.Diff(x.Arrays, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestMeaning: names of axes and attributes come along, and the names are no attribute.
+func TestMeaning(t *testing.T) {
+	for name, want := range map[string][]string{"names": {"time", "x"}, "names v2": {"time", "x"}, "a name missing": nil} {
+		n, err := zarr.Open(t.Context(), named(t, name).Objects, zarr.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := n.Array.Meta()
+		if !slices.Equal(m.Dims, want) {
+			t.Errorf("%s: %q", name, m.Dims)
+		}
+		if _, ok := m.Attrs["_ARRAY_DIMENSIONS"]; ok || want != nil && string(m.Attrs["units"]) != `"K"` {
+			t.Errorf("%s: attributes %s", name, m.Attrs)
+		}
+	}
+}
+
+// TestWords: Python's words for numbers that JSON does not have are read, and not within text.
+func TestWords(t *testing.T) {
+	s := clone(named(t, "names v2").Objects)
+	s[".zattrs"] = []byte(`{"missing_value": NaN, "range": [-Infinity, Infinity,-1], "NaN": "a \"NaN, -Infinity"}`)
+	n, err := zarr.Open(t.Context(), s, zarr.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"missing_value": `"NaN"`, "range": `["-Infinity","Infinity",-1]`, "NaN": `"a \"NaN, -Infinity"`} {
+		if got := string(n.Array.Meta().Attrs[name]); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// counting counts the objects that are opened.
+type counting struct {
+	zarr.Store
+
+	n atomic.Int64
+}
+
+func (c *counting) Open(ctx context.Context, key string, head, tail int64) (rangeio.Reader, error) {
+	c.n.Add(1)
+	return c.Store.Open(ctx, key, head, tail)
+}

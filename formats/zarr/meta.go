@@ -1,0 +1,110 @@
+package zarr
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/formats/nd"
+)
+
+// A Meta says what an array is. Its fields are not to be changed.
+type Meta struct {
+	Version int // 2 or 3
+	Shape   []int64
+	// ChunkShape is the shape of what is read by itself: of the chunks in a shard, if an
+	// object is a shard of which a part can be read. Chunks at the edges have it, too.
+	ChunkShape []int64
+	// ShardShape is the shape of what an object holds, if that is more than a chunk, or nil.
+	ShardShape []int64
+	// DType is the type of the items as they are read. Types of version 3 have no byte order:
+	// they are little-endian here, however they are stored.
+	DType dtype.DType
+	// Fill is the item of chunks that are not there. FillValue is the same as version 3
+	// writes it, or nil if the metadata say that there is none; the item is then zero.
+	Fill      []byte
+	FillValue json.RawMessage
+	// Dims are the names of the axes, or nil if any has none, or two have the same.
+	Dims []string
+	// Attrs are the attributes, without the names of axes of version 2.
+	Attrs map[string]json.RawMessage
+
+	keys keys
+	enc  *encoding // of an object
+}
+
+// dimsAttribute has the names of axes in version 2, by xarray's convention.
+const dimsAttribute = "_ARRAY_DIMENSIONS"
+
+// NBytes returns the bytes of all items.
+func (m *Meta) NBytes() int64 {
+	n, err := nd.Prod(m.Shape)
+	if item := int64(m.DType.ItemSize()); err != nil || n > math.MaxInt64/item {
+		return math.MaxInt64 // excluded by check
+	}
+	return n * int64(m.DType.ItemSize())
+}
+
+// check checks shape, chunks and their sizes, and sets ChunkShape and ShardShape. object is
+// the shape of what an object holds.
+func (m *Meta) check(object []int64, l formats.Limits) error {
+	item := int64(m.DType.ItemSize())
+	if item < 1 {
+		return unsupported("type", "items of no bytes (%s)", m.DType)
+	}
+	if len(m.Shape) > nd.MaxDims {
+		return fail("shape", formats.ErrTooLarge, "%d axes, at most %d", len(m.Shape), nd.MaxDims)
+	}
+	if n, err := nd.Prod(m.Shape); err != nil || n > math.MaxInt64/item {
+		return corrupt("shape", "%v of items of %d bytes", m.Shape, item)
+	}
+	if err := m.cells("chunks", object, item, l); err != nil {
+		return err
+	}
+	m.ChunkShape = object
+	if s := m.enc.shard; s != nil {
+		if err := m.enc.checkShards(object, l); err != nil {
+			return err
+		}
+		if m.enc.perm == nil && len(m.enc.bytes) == 0 {
+			m.ShardShape, m.ChunkShape = object, s.inner
+		}
+	}
+	return m.cells("chunks", m.ChunkShape, item, l)
+}
+
+// cells checks that chunks of a shape can cut the array.
+func (m *Meta) cells(part string, chunk []int64, item int64, l formats.Limits) error {
+	if len(chunk) != len(m.Shape) {
+		return corrupt(part, "%d axes, the array has %d", len(chunk), len(m.Shape))
+	}
+	for i, c := range chunk {
+		if c < 1 || m.Shape[i] > 0 && (m.Shape[i]-1)/c >= math.MaxInt64/c {
+			return corrupt(part, "axis %d of %d in chunks of %d", i, m.Shape[i], c)
+		}
+	}
+	n, err := nd.Prod(chunk)
+	if err != nil || n > l.MaxDecoded/item {
+		return fail(part, formats.ErrTooLarge, "%v of items of %d bytes, over %d bytes", chunk, item, l.MaxDecoded)
+	}
+	if _, err := nd.NewGrid(m.Shape, chunk); err != nil {
+		return corrupt(part, "%v", err)
+	}
+	return nil
+}
+
+// distinct returns names if they are as many names as there are axes, none empty and no two
+// the same.
+func distinct(names []string, axes int) []string {
+	if len(names) != axes || axes == 0 {
+		return nil
+	}
+	for i, n := range names {
+		if n == "" || slices.Contains(names[:i], n) {
+			return nil
+		}
+	}
+	return names
+}

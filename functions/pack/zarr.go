@@ -1,0 +1,101 @@
+package pack
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"sync/atomic"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/arraymeta"
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/formats/zarr"
+	"github.com/farread/farread/rangeio"
+)
+
+// zarrFlight is how many chunks of Zarr are read and encoded side by side, as far as memory
+// allows: each is a request of its own, so of fewer most of the time would be round trips.
+const zarrFlight = 16
+
+// ZarrArray returns the Array that Write makes of an array of Zarr. name is its path in a group,
+// or "". The b2nd has the chunks of the source, but where they are longer than the array.
+func ZarrArray(name string, z *zarr.Array) Array {
+	return Array{Name: name, DType: z.DType(), Shape: z.Shape(), NBytes: z.Meta().NBytes(), zarr: z}
+}
+
+// zarrLayers adds what the metadata say of the meaning of the items. A layer that is there
+// already comes first, part by part.
+func (a Array) zarrLayers(layers []cframe.Metalayer) ([]cframe.Metalayer, error) {
+	m := a.zarr.Meta()
+	meta := arraymeta.Meta{Dims: m.Dims, Attrs: m.Attrs, Fill: m.FillValue, Coords: a.coords}
+	layers = slices.Clone(layers)
+	if i := slices.IndexFunc(layers, func(l cframe.Metalayer) bool { return l.Name == arraymeta.Layer }); i >= 0 {
+		own, err := arraymeta.Decode(layers[i].Data, a.Shape, formats.Limits{})
+		if err != nil {
+			return nil, err
+		}
+		meta = over(meta, own)
+		layers = slices.Delete(layers, i, i+1)
+	}
+	if meta.Empty() && meta.Source == "" {
+		return layers, nil
+	}
+	p, err := meta.Append(nil)
+	return append(layers, cframe.Metalayer{Name: arraymeta.Layer, Data: p}), err
+}
+
+// over is what own says, and what m says besides.
+func over(m, own arraymeta.Meta) arraymeta.Meta {
+	if own.Dims != nil && !slices.Equal(own.Dims, m.Dims) {
+		m.Dims, m.Coords = own.Dims, nil // coordinates belong to names
+	}
+	if own.Attrs != nil {
+		attrs := maps.Clone(m.Attrs)
+		if attrs == nil {
+			attrs = map[string]json.RawMessage{}
+		}
+		maps.Copy(attrs, own.Attrs)
+		m.Attrs = attrs
+	}
+	if own.Fill != nil {
+		m.Fill = own.Fill
+	}
+	for _, c := range own.Coords {
+		m.Coords = append(slices.DeleteFunc(slices.Clone(m.Coords), func(k arraymeta.Coord) bool { return k.Dim == c.Dim }), c)
+	}
+	m.Source = own.Source
+	return m
+}
+
+// writeZarr reads chunk by chunk. It holds half as much memory besides that of the writer.
+func (a Array) writeZarr(ctx context.Context, w formats.Output, o ArrayWrite) error {
+	m := b2nd.Meta{Shape: a.Shape, ChunkShape: o.ChunkShape, BlockShape: o.BlockShape, DType: a.DType.String()}
+	if m.ChunkShape == nil {
+		for i, n := range a.zarr.ChunkShape() {
+			m.ChunkShape = append(m.ChunkShape, int(min(n, max(a.Shape[i], 1), math.MaxInt32)))
+		}
+		if m.ChunkShape == nil {
+			m.ChunkShape, m.BlockShape = []int{}, []int{}
+		}
+	}
+	if o.Write.Parallel == 0 {
+		o.Write.Parallel = zarrFlight
+	}
+	if o.Write.MaxMemory == 0 {
+		o.Write.MaxMemory = b2nd.DefaultMaxMemory
+	}
+	o.Write.MaxMemory -= o.Write.MaxMemory / 3
+	var err error
+	if o.Write.VLMetalayers, err = a.zarrLayers(o.Write.VLMetalayers); err != nil {
+		return err
+	}
+	var done atomic.Int64
+	return b2nd.WriteFrom(rangeio.OnePhase(ctx), w, m, func(ctx context.Context, box b2nd.Box, dst []byte) error {
+		err := a.zarr.ReadBox(ctx, dst, box)
+		o.Progress.Tell(done.Add(int64(len(dst))), a.NBytes)
+		return err
+	}, o.Write)
+}
