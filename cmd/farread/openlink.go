@@ -63,7 +63,7 @@ func (s *pageState) add(name, value string) {
 
 // query writes a state as the page does. Commas are left as they are.
 func query(s pageState) string {
-	var list []string
+	list := make([]string, 0, len(s))
 	for _, p := range s {
 		list = append(list, p[0]+"="+strings.ReplaceAll(url.QueryEscape(p[1]), "%2C", ","))
 	}
@@ -173,7 +173,7 @@ func (x *itemSelection) pageState() (pageState, error) {
 	if x.box.Empty() {
 		return nil, usagef("--open: the slice has no items")
 	}
-	s := pageState{}
+	s := make(pageState, 0, 8)
 	if x.field != nil {
 		s.add("field", x.s.field)
 	}
