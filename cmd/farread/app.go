@@ -34,6 +34,7 @@ type app struct {
 	flags   globals
 	running bool // the command line was understood
 	remote  bool // the command may read objects of a store
+	joins   bool // reads of several callers share requests: the command serves
 	start   time.Time
 	counter objstore.Counter
 	client  *farread.Client
@@ -154,6 +155,9 @@ func (a *app) setup() error {
 		Anonymous: a.flags.anonymous, PathStyle: a.flags.pathStyle,
 		Policy: a.flags.policy.policy(), MaxMemory: int64(a.flags.maxMemory), Counter: &a.counter, Timeout: a.flags.silence(),
 		NoHedge: a.flags.noHedge || a.patient,
+	}
+	if a.joins {
+		c.Join = objstore.NewJoiner(objstore.JoinWait)
 	}
 	if a.tracing {
 		c.Middleware = []objstore.Middleware{a.trace.watch(&a.counter)}

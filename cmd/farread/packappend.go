@@ -106,7 +106,7 @@ func (a *app) growArray(ctx context.Context, file *draft.File, arr pack.Array, s
 		return at(src, err)
 	}
 	rep.Shape, rep.Added = e.Meta().Shape, arr.Shape[0]
-	return at(name, e.Close())
+	return at(name, e.Close()) //nolint:contextcheck // writes to a temporary file
 }
 
 // draft changes the object o, and publishes it if change succeeds.

@@ -30,6 +30,7 @@ func newRoot(a *app) *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true, TraverseChildren: false,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			a.remote = cmd.GroupID == "read" || cmd.GroupID == "make"
+			a.joins = cmd.Name() == "serve"
 			return a.setup()
 		},
 		Args: cobra.ArbitraryArgs,

@@ -53,7 +53,7 @@ func stored(t *testing.T, b objstore.Bucket, key string) []byte {
 // TestLikeFile: any reads, writes and truncations give what they give with bytes in memory.
 func TestLikeFile(t *testing.T) {
 	for seed := range uint64(60) {
-		r := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a test
+		r := rand.New(rand.NewPCG(seed, 7))
 		b := memstore.New(memstore.Config{})
 		want := make([]byte, r.IntN(300))
 		for i := range want {

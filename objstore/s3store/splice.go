@@ -29,7 +29,7 @@ const (
 // is weak, are read and written; so are all in the mode Always, since not every store gives
 // a checksum for a part that it has copied. Each copied part is one request, conditional on the ETag;
 // two are under way at a time.
-func (w *writer) Splice(ctx context.Context, o *objstore.Object, r objstore.Range) (int64, error) {
+func (w *writer) Splice(ctx context.Context, o *objstore.Object, r objstore.Range) (int64, error) { //nolint:contextcheck // that of Create ends it, too
 	lead := r
 	from, ok := objstore.As[*Bucket](o.Bucket())
 	if ok && from.client == w.b.client && from.cfg.Bucket == w.b.cfg.Bucket && strong(o.Info().ETag) && w.b.cfg.Checksum != Always {
