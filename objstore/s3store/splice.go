@@ -29,7 +29,7 @@ const (
 // is weak, are read and written; so are all in the mode Always, since not every store gives
 // a checksum for a part that it has copied. Each copied part is one request, conditional on the ETag;
 // two are under way at a time.
-func (w *writer) Splice(ctx context.Context, o *objstore.Object, r objstore.Range) (int64, error) { //nolint:contextcheck // that of Create ends it, too
+func (w *writer) Splice(ctx context.Context, o *objstore.Object, r objstore.Range) (int64, error) {
 	lead := r
 	from, ok := objstore.As[*Bucket](o.Bucket())
 	if ok && from.client == w.b.client && from.cfg.Bucket == w.b.cfg.Bucket && strong(o.Info().ETag) && w.b.cfg.Checksum != Always {
@@ -43,11 +43,11 @@ func (w *writer) Splice(ctx context.Context, o *objstore.Object, r objstore.Rang
 	rest := objstore.Range{Off: r.Off + lead.Len, Len: r.Len - lead.Len}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.usable(); err != nil {
+	if err := w.usable(); err != nil { //nolint:contextcheck // that of Create ends it
 		return 0, err
 	}
 	if err := w.copyRange(o.Info(), rest); err != nil {
-		w.drop(w.fail(err))
+		w.drop(w.fail(err)) //nolint:contextcheck // the same
 		return 0, w.err
 	}
 	w.size += rest.Len
