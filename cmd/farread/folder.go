@@ -32,6 +32,11 @@ type folderInfo struct {
 }
 
 func (t *folderContent) info(ctx context.Context) (description, error) {
+	if isZarr(t.uri) {
+		if d, ok, err := t.zarrInfo(ctx); ok {
+			return d, err
+		}
+	}
 	in, err := t.d.Describe(ctx, farread.DescribeOptions{Scan: true})
 	switch {
 	case err != nil && in.Entries == 0:

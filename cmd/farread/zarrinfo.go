@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/zarr"
+	"github.com/farread/farread/internal/human"
+)
+
+// A zarrInfo is the JSON of `info` for a folder that is Zarr.
+type zarrInfo struct {
+	Format string          `json:"format"`
+	URI    string          `json:"uri"`
+	Arrays []zarrArrayInfo `json:"arrays"`
+	Pack   string          `json:"pack,omitempty"` // the line to type
+}
+
+type zarrArrayInfo struct {
+	Name       string   `json:"name,omitempty"` // path in the group
+	Shape      []int64  `json:"shape,omitempty"`
+	DType      string   `json:"dtype,omitempty"`
+	ChunkShape []int64  `json:"chunkshape,omitempty"`
+	Dims       []string `json:"dims,omitempty"`
+	Refused    string   `json:"refused,omitempty"` // why pack leaves it out
+}
+
+func describedZarr(name string, a *zarr.Array) zarrArrayInfo {
+	return zarrArrayInfo{Name: name, Shape: a.Shape(), DType: a.DType().String(), ChunkShape: a.ChunkShape(), Dims: a.Meta().Dims}
+}
+
+// zarrInfo describes a folder that is called like Zarr; false if it is none. It reads metadata alone.
+func (t *folderContent) zarrInfo(ctx context.Context) (description, bool, error) {
+	n, err := t.a.openZarr(ctx, t.uri)
+	if errors.Is(err, formats.ErrNoEntry) {
+		return description{}, false, nil
+	}
+	if err != nil {
+		return description{}, true, err
+	}
+	in := zarrInfo{Format: zarr.Format, URI: t.uri, Arrays: []zarrArrayInfo{}}
+	stem := strings.TrimSuffix(path.Base(strings.TrimRight(t.uri, "/")), ".zarr")
+	in.Pack = fmt.Sprintf("farread pack %s %s.b2nd", human.Printable(strings.TrimRight(t.uri, "/")), human.Printable(stem))
+	if n.Array != nil {
+		in.Arrays = append(in.Arrays, describedZarr("", n.Array))
+	} else {
+		arrays, refused, err := n.Group.Arrays(ctx)
+		if err != nil {
+			return description{}, true, err
+		}
+		for _, name := range slices.Sorted(maps.Keys(arrays)) {
+			in.Arrays = append(in.Arrays, describedZarr(name, arrays[name]))
+		}
+		for _, name := range slices.Sorted(maps.Keys(refused)) {
+			in.Arrays = append(in.Arrays, zarrArrayInfo{Name: name, Refused: refused[name].Error()})
+		}
+		in.Pack = fmt.Sprintf("farread pack %s %s/ --format b2nd", human.Printable(strings.TrimRight(t.uri, "/")), human.Printable(stem))
+		if len(arrays) == 0 {
+			in.Pack = ""
+		}
+	}
+	return description{in, in.table()}, true, nil
+}
+
+func (in *zarrInfo) table() *human.Table {
+	out := human.NewTable("", "")
+	out.Add("uri", human.Printable(in.URI))
+	out.Add("format", in.Format+", which farread reads when it is packed")
+	label := "arrays"
+	for _, a := range in.Arrays {
+		text := human.Printable(a.Name) + " "
+		switch {
+		case a.Refused != "":
+			text += "is left out: " + human.Printable(a.Refused)
+		case len(a.Dims) == len(a.Shape) && len(a.Dims) > 0:
+			text += fmt.Sprintf("%s %s (%s), chunks of %s", a.DType, human.Shape(a.Shape), human.Printable(strings.Join(a.Dims, ", ")), human.Shape(a.ChunkShape))
+		default:
+			text += fmt.Sprintf("%s %s, chunks of %s", a.DType, human.Shape(a.Shape), human.Shape(a.ChunkShape))
+		}
+		out.Add(label, strings.TrimSpace(text))
+		label = ""
+	}
+	if in.Pack != "" {
+		out.Add("pack", in.Pack)
+	}
+	return out
+}
