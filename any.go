@@ -224,7 +224,7 @@ func (p opening) object(ctx context.Context) (Dataset, error) {
 		return nil, p.offset(fmt.Sprintf(": the object has %d bytes", ob.Size()))
 	}
 	if name := NameOf(p.Key); rest == 0 && name != "" {
-		return p.sparseOverHTTP(ctx, &formats.Error{Format: name, Part: "file", Off: -1, Err: fmt.Errorf("it is empty: %w", formats.ErrCorrupt)})
+		return p.sparseOverHTTP(ctx, &formats.Error{Format: name, Part: "file", Off: 0, Err: fmt.Errorf("it is empty: %w", formats.ErrCorrupt)})
 	}
 	head := make([]byte, min(headLen, rest))
 	if err := ob.ReadRanges(ctx, []rangeio.Span{{Off: p.o.Offset, P: head}}); err != nil {

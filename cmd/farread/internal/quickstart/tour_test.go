@@ -155,7 +155,7 @@ func linked(t *testing.T, page string) {
 			t.Errorf("%s: %s", link[1], a.Status)
 		}
 	}
-	if n := strings.Count(page, "http://127.0.0.1:"); n < 7 {
+	if n := strings.Count(page, "http://127.0.0.1:"); n < 6 {
 		t.Errorf("%d links\n%s", n, page)
 	}
 }
