@@ -185,7 +185,7 @@ func newPack(a *app) *cobra.Command {
   farread pack --append today.npy s3://arrays/temperature.b2nd
   farread pack t2m.npy t2m.b2nd --dims time,lat,lon --coord time=time.npy --attrs t2m.json
   farread pack era5.zarr s3://arrays/era5/ --format b2nd
-  farread pack https://example.org/era5.zarr/t2m t2m.b2nd --chunk-shape 365,90,90
+  farread pack https://host/era5.zarr/t2m t2m.b2nd --chunk-shape 365,90,90
   farread pack grid.raw grid.b2nd --dtype '<f4' --shape 720,1440 --chunk-shape 90,1440
   farread pack events.jsonl s3://logs/events.blp
   farread pack messages.bin messages.blp --records varint --codec zstd-5 --checksum crc32

@@ -42,7 +42,7 @@ of others get --track gives one at a time.
 Nothing shows before all of it was read.`,
 		Example: `  farread unpack s3://frames/clips/sunrise.tar.gulp sunrise/
   farread unpack s3://arrays/temperature.b2nd temperature.npy
-  farread unpack s3://arrays/temperature.b2nd temperature.zarr --shard 365,180,360
+  farread unpack s3://arrays/temperature.b2nd temperature.zarr --shard 24,240,320
   farread pack sunrise/ sunrise.gulp`,
 		Args: exactly("URI", "DST"),
 		RunE: func(cmd *cobra.Command, args []string) error {

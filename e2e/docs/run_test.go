@@ -26,6 +26,7 @@ import (
 func TestShell(t *testing.T) {
 	g := newGround(t)
 	upload(t, g.stack, filepath.Join(g.files, "day.wav"), "s3://uploads/day.wav")
+	g.weather(t)
 	g.help(t, "pack") // makes some of what the others read
 	g.must(t, "rm temperature.npy; mkdir -p ~/.config/fish/completions")
 	g.must(t, "farread pack 702766/ s3://frames/train/data_0.gulp --force --quiet")
