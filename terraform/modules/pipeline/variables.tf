@@ -10,16 +10,16 @@ variable "name" {
 variable "rules" {
   description = "What becomes of an upload, the first rule that matches wins: the rules document of the workers. `bucket` and `out.bucket` may be left out; they are this module's buckets."
   type = list(object({
-    bucket  = optional(string)     # that of the uploads
-    prefix  = optional(string, "") # keys begin with it
-    suffix  = optional(string, "") # keys end with it
-    job     = string               # `pack`, or `zoom` for zoom-cache files of series
-    format  = optional(string, "") # container to make: `gulp`, `b2nd` or `bloscpack`; empty: by content
-    codec   = optional(string, "") # of formats that compress, as `zstd-5`; of `zoom` the type of samples, as `pcm-i16`
-    layout  = optional(string, "") # which images of a gulp are one id: `clips`, `imagefolder`, `webdataset`, `flat`; empty: by their names
-    records = optional(string, "") # how bloscpack tells records apart: `lines`, `jsonl`, `files`, `u32le` …; empty: by content
-    chunk   = optional(number, 0)  # bytes of one chunk of a bloscpack; 0: its default
-    csv = optional(object({            # of `zoom`: how CSVs are read
+    bucket  = optional(string)           # that of the uploads
+    prefix  = optional(string, "")       # keys begin with it
+    suffix  = optional(string, "")       # keys end with it
+    job     = string                     # `pack`, or `zoom` for zoom-cache files of series
+    format  = optional(string, "")       # container to make: `gulp`, `b2nd` or `bloscpack`; empty: by content
+    codec   = optional(string, "")       # of formats that compress, as `zstd-5`; of `zoom` the type of samples, as `pcm-i16`
+    layout  = optional(string, "")       # which images of a gulp are one id: `clips`, `imagefolder`, `webdataset`, `flat`; empty: by their names
+    records = optional(string, "")       # how bloscpack tells records apart: `lines`, `jsonl`, `files`, `u32le` …; empty: by content
+    chunk   = optional(number, 0)        # bytes of one chunk of a bloscpack; 0: its default
+    csv = optional(object({              # of `zoom`: how CSVs are read
       time        = optional(string, "") # the column of the times, or columns joined by `+`
       times       = optional(string, "") # what numbers there are: `s`, `ms`, `us`, `ns`, `min`, `h`, `d`, `date`, `year`, `excel`
       time_format = optional(string, "") # how times are written, for strptime
