@@ -88,6 +88,9 @@ func drawRule(t *rapid.T) functions.Rule {
 		Records: rapid.SampledFrom([]string{"", "", "lines", "chunks", "words"}).Draw(t, "records"),
 		Chunk:   rapid.SampledFrom([]int64{0, 0, 0, 0, 4096, 32 << 20, 32<<20 + 1, -1}).Draw(t, "chunk"),
 	}
+	if rapid.Bool().Draw(t, "plain") { // all at random, hardly any rule would be good
+		r.Format, r.Codec, r.Layout, r.Records, r.Chunk = "", "", "", "", 0
+	}
 	if most := map[string]int{"zoom": 5, "pack": 59}[r.Job]; rapid.IntRange(0, most).Draw(t, "csv?") == 0 {
 		texts := rapid.SampledFrom([]string{"", "", "%d/%m/%Y"})
 		r.CSV = &functions.CSV{Time: rapid.SampledFrom([]string{"", "date+time"}).Draw(t, "time"), Times: rapid.SampledFrom([]string{"", "", "ms", "weeks"}).Draw(t, "times"),
