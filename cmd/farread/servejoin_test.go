@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -40,10 +41,16 @@ func TestServeJoins(t *testing.T) {
 		http.ServeContent(w, r, "a.b2nd", time.Time{}, bytes.NewReader(o.Bytes()))
 	}))
 	defer source.Close()
-	_, url := serving(t, source.URL+"/a.b2nd", "--as", "a", "--quiet")
+	p, url := serving(t, source.URL+"/a.b2nd", "--as", "a", "--quiet")
 	if status, text := fetched(t, url+"/info/a"); status != http.StatusOK {
 		t.Fatal(status, text)
 	}
+	defer func() {
+		p.signal(os.Interrupt)
+		if code := p.wait(); code != exitOK {
+			t.Errorf("exit %d", code)
+		}
+	}()
 	most := int64(clients)
 	for round := 2; round < rounds-10 && most >= clients; round++ { // head and tail of the file come with its opening
 		before := asked.Load()
@@ -51,8 +58,8 @@ func TestServeJoins(t *testing.T) {
 		for i := range clients {
 			wg.Go(func() {
 				k := round*clients + (i*7)%clients // in no order, so that nothing is read ahead
-				if status, p := fetched(t, fmt.Sprintf("%s/slice/a?s=%d&format=raw", url, k)); status != http.StatusOK || p != string(bytes.Repeat([]byte{byte(k)}, row)) {
-					t.Errorf("row %d: %d, %d bytes", k, status, len(p))
+				if status, got := fetched(t, fmt.Sprintf("%s/slice/a?s=%d&format=raw", url, k)); status != http.StatusOK || got != string(bytes.Repeat([]byte{byte(k)}, row)) {
+					t.Errorf("row %d: %d, %d bytes", k, status, len(got))
 				}
 			})
 		}
