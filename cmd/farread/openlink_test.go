@@ -68,7 +68,7 @@ func TestOpenLink(t *testing.T) {
 	}
 }
 
-// showing is a process that shows a dataset, and the link that it prints.
+// showing is a process that serves or shows a dataset, and the link that it prints.
 func showing(t *testing.T, args ...string) (*process, string) {
 	t.Helper()
 	p := newProcess(t, args...)
@@ -82,7 +82,7 @@ func showing(t *testing.T, args ...string) (*process, string) {
 	close(p.started)
 	line, err := bufio.NewReader(out).ReadString('\n')
 	var told struct{ URL string }
-	if err != nil || json.Unmarshal([]byte(line), &told) != nil {
+	if err != nil || json.Unmarshal([]byte(line), &told) != nil || told.URL == "" {
 		_ = p.cmd.Process.Kill()
 		_ = p.cmd.Wait()
 		t.Fatalf("%q %q: %v\n%s", args, line, err, p.errs.String())

@@ -48,9 +48,9 @@ func appendable(p *packer, f *packFlags, cmd *cobra.Command) error {
 	case f.force:
 		return usagef("--append keeps what is there, --force replaces it")
 	}
-	for _, name := range []string{"chunk-shape", "block-shape"} {
+	for _, name := range append([]string{"chunk-shape", "block-shape"}, metaFlagNames()...) {
 		if cmd.Flags().Changed(name) {
-			return usagef("--%s does not go with --append: the array has its shapes already", name)
+			return usagef("--%s does not go with --append: the array has its own already", name)
 		}
 	}
 	return nil
@@ -63,6 +63,9 @@ func (a *app) appendArray(ctx context.Context, srcs []string, dst target, f *pac
 	}
 	if path.Ext(dst.key) != pack.ArraySuffix {
 		return usagef("--append wants one .b2nd as DST")
+	}
+	if zarrNamed(srcs[0]) {
+		return usagef("--append takes a .npy, a member of a .npz or raw bytes, not Zarr")
 	}
 	arrays, _, err := a.arrays(ctx, srcs[0], f)
 	if err != nil {

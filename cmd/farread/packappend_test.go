@@ -54,6 +54,8 @@ func TestAppend(t *testing.T) {
 		{[]string{at("part.npy"), at("x.zoom")}, exitUsage, "for a .b2nd"},
 		{[]string{at("part.npy"), at("a.b2nd"), "--force"}, exitUsage, "--force"},
 		{[]string{at("part.npy"), at("a.b2nd"), "--chunk-shape", "5,5"}, exitUsage, "--chunk-shape"},
+		{[]string{at("part.zarr"), at("a.b2nd")}, exitUsage, "not Zarr"},
+		{[]string{at("part.npy"), at("a.b2nd"), "--dims", "y,x"}, exitUsage, "--dims"},
 	} {
 		if r := (runner{}).run(t, append([]string{"pack", "--append"}, c.args...)...); r.code != c.code || !strings.Contains(r.stderr, c.says) {
 			t.Errorf("%q: exit %d %q", c.args, r.code, r.stderr)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -14,27 +13,7 @@ import (
 // serving is a server in a process of its own, and its address.
 func serving(t *testing.T, args ...string) (*process, string) {
 	t.Helper()
-	p := newProcess(t, append([]string{"serve", "--ready-json", "--addr", "127.0.0.1:0"}, args...)...)
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	close(p.started)
-	line, err := bufio.NewReader(out).ReadString('\n')
-	var told struct{ URL string }
-	if err != nil || json.Unmarshal([]byte(line), &told) != nil || told.URL == "" {
-		_ = p.cmd.Process.Kill()
-		_ = p.cmd.Wait()
-		t.Fatalf("%q: %v\n%s", line, err, p.errs.String())
-	}
-	go func() {
-		p.err = p.cmd.Wait()
-		close(p.ended)
-	}()
-	return p, told.URL
+	return showing(t, append([]string{"serve", "--ready-json", "--addr", "127.0.0.1:0"}, args...)...)
 }
 
 // fetched is the status and the body of an answer.
