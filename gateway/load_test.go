@@ -385,9 +385,15 @@ func TestLongAnswers(t *testing.T) {
 	want := longObject()
 	for _, fault := range []string{"", "fails", "replaced"} {
 		var g *ground
+		begun := make(chan struct{}) // the client has the head of the answer
 		g = newGround(t, Config{}, simstore.Replace(func(ctx context.Context, c simstore.Call) error {
 			if !strings.HasSuffix(c.Key, "long") || c.Range.Off < 2*rawPart || c.Op != "get" {
 				return nil
+			}
+			select {
+			case <-begun:
+			case <-ctx.Done():
+				return ctx.Err()
 			}
 			switch fault {
 			case "fails":
@@ -407,6 +413,7 @@ func TestLongAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		close(begun)
 		p, err := io.ReadAll(a.Body)
 		a.Body.Close()
 		if whole := fault == ""; (err == nil) != whole || a.StatusCode != 200 || !bytes.HasPrefix(want, p) || whole != (len(p) == len(want)) {

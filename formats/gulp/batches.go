@@ -40,7 +40,7 @@ type Batch struct {
 // order moves on with the batches: a Cursor that is taken in the body of the loop counts
 // the current batch as done. It must not be used by others meanwhile. All reads are one
 // phase. An error comes with a nil Batch and ends the sequence; no read is under way any
-// more when the loop has ended.
+// more when the loop has ended. If ctx ends, the error is its cause.
 func (d *Dataset) Batches(ctx context.Context, order *Order, n int) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		switch {
@@ -267,8 +267,8 @@ func (l *loader) deliver(ctx context.Context, order *Order, n int, yield func(*B
 	}
 	for x := range l.ready {
 		<-x.done
-		if x.err == nil {
-			x.err = context.Cause(ctx)
+		if err := context.Cause(ctx); err != nil {
+			x.err = err // a read that the caller has ended says less
 		}
 		if x.err != nil {
 			x.free()
