@@ -255,7 +255,7 @@ test("a series that grows is followed", async () => {
     assert.deepEqual(await range(p), [70, 90]);
     const [r] = await reads(p), [lo, hi] = await value(`stats(0, ${r.entry}, ${r.exit})`);
     assert.deepEqual([Number(r.lo), Number(r.hi)], [lo, hi]);
-  }, { checked: false });
+  }, { checked: false, errors: [/status of 409/] }); // what was asked for beside the window may be of the version before
 });
 
 test("farread view --open: the track and the time that it names", async () => {

@@ -374,9 +374,10 @@ class Series {
       const now = await api.get(api.url("info", root, key), { as: "json", fresh: true, lane: "series-tail" });
       if (this.dead || !this.tail.checked) return;
       if (now.version !== info.version) {
-        this.ctx.info = now;
-        await this.ends(now.tracks ?? []);
         api.pin(root, key, now.pinned && now.version);
+        await this.ends(now.tracks ?? []);
+        if (this.dead) return;
+        this.ctx.info = now;
         for (const t of this.tracks) { const n = (now.tracks ?? []).find((x) => x.track === t.number); if (n?.entry !== undefined) t.update(n); }
         this.tiles.renew();
         this.mapped = null;
@@ -386,7 +387,7 @@ class Series {
         this.move(all ? this.least : this.most - d, this.most, false);
         this.ask(true);
       }
-    } catch (e) { if (!this.dead && !api.aborted(e)) this.ctx.fail(e); }
+    } catch (e) { if (!this.dead && !api.aborted(e) && e.code !== "changed") this.ctx.fail(e); } // changed again meanwhile: the next look sees it
     if (!this.dead && this.tail.checked) this.timer = setTimeout(() => this.look(), 2000);
   }
 
