@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/farread/farread/internal/racetest"
 )
 
 // noDataset are the commands that take no dataset.
@@ -53,9 +55,12 @@ func TestFlagsInErrors(t *testing.T) {
 			t.Errorf("nothing known of the arguments of farread %s", c.Name())
 			continue
 		}
-		for _, uri := range kinds {
-			for _, base := range of(uri) {
-				for _, flag := range append(values(c, dir), nil) {
+		for i, uri := range kinds {
+			for j, base := range of(uri) {
+				for k, flag := range append(values(c, dir), nil) {
+					if c.Name() == "pack" && ((i+j+k)%3 != 0 || !racetest.Sampled((i+j+k)/3)) { // each flag with each source and with each target, not all three
+						continue
+					}
 					all := slices.Concat([]string{c.Name()}, base, flag)
 					r := runner{}.run(t, all...)
 					for _, text := range strangers(c, r.stderr) {

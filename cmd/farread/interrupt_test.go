@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/farread/farread/internal/racetest"
 	"github.com/farread/farread/internal/teststack"
 )
 
@@ -139,7 +140,7 @@ func TestInterruptGet(t *testing.T) {
 		took = max(took, time.Since(start))
 		want[file] = files(t, out)
 	}
-	rounds := 100 // of five formats
+	rounds := racetest.Share(100, 4) // of five formats
 	if testing.Short() {
 		rounds = 10
 	}
