@@ -1,7 +1,5 @@
 package b2nd
 
-import "math"
-
 // The sizes that DefaultShapes aims at. python-blosc2 derives them from the caches
 // of the machine. These are fixed, so the same array gives the same file
 // everywhere. A block and its output fit into a second-level cache. A chunk is
@@ -23,12 +21,7 @@ const (
 // longer than 1, a chunk spans all axes: so a Writer of a stream buffers one
 // chunk at a time.
 func DefaultShapes(shape []int64, itemSize int) (chunk, block []int) {
-	dims := make([]int64, len(shape))
-	for i, n := range shape {
-		if dims[i] = min(n, math.MaxInt32); n <= 0 {
-			dims[i] = math.MaxInt32
-		}
-	}
+	dims := long(shape)
 	size := int64(max(itemSize, 1))
 	b := partition(dims, ones(len(dims)), max(DefaultBlockBytes/size, 1))
 	c := partition(dims, b, max(DefaultChunkBytes/size, 1))
