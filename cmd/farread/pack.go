@@ -54,8 +54,10 @@ of numbers where all cells are numbers.
 An array is a .npy, a member of a .npz (--member), or any other file with a note of
 what its bytes are beside it (see: farread help notes), or with --dtype and --shape
 instead. It is cut into chunks, and these into blocks, which are read alone; their
-shapes are chosen unless --chunk-shape and --block-shape are given. Memory is bounded
-by --max-memory, whatever the size of SRC.
+shapes are chosen unless --chunk-shape and --block-shape are given, or --for says what
+slices are read most: series (along the first axis), planes (of the last two), both, or
+small cubes; farread advise tells what that saves. Memory is bounded by --max-memory,
+whatever the size of SRC.
 
 --dims names its dimensions, --coord says where the items along one lie (numbers,
 datetime64 or text), --attrs has attributes such as units, and --fill the value of
@@ -64,7 +66,7 @@ selects by them, and Zarr clients of farread serve get them.
 
 SRC may be Zarr, version 2 or 3: x.zarr, a folder, a prefix of a bucket or a folder of
 a plain HTTP server; an array in one (x.zarr/temp); or a zip of one (x.zarr.zip). It
-keeps its chunks, of shards those within, unless --chunk-shape is given, and names of
+keeps its chunks, of shards those within, unless --chunk-shape or --for is given, and names of
 axes, attributes and the fill value. A group becomes an array for each of its own, in
 folder/ with --format b2nd, or one of them with --member.
 
@@ -182,6 +184,7 @@ func newPack(a *app) *cobra.Command {
   farread pack classes/ s3://frames/classes/ --format gulp --layout imagefolder
   farread pack shard-000000.tar s3://frames/shard-000000.gulp --layout webdataset
   farread pack temperature.npy s3://arrays/temperature.b2nd --codec zstd-5
+  farread pack temperature.npy s3://arrays/series.b2nd --for series
   farread pack --append today.npy s3://arrays/temperature.b2nd
   farread pack t2m.npy t2m.b2nd --dims time,lat,lon --coord time=time.npy --attrs t2m.json
   farread pack era5.zarr s3://arrays/era5/ --format b2nd

@@ -48,7 +48,7 @@ func appendable(p *packer, f *packFlags, cmd *cobra.Command) error {
 	case f.force:
 		return usagef("--append keeps what is there, --force replaces it")
 	}
-	for _, name := range append([]string{"chunk-shape", "block-shape"}, metaFlagNames()...) {
+	for _, name := range append([]string{"chunk-shape", "block-shape", "for"}, metaFlagNames()...) {
 		if cmd.Flags().Changed(name) {
 			return usagef("--%s does not go with --append: the array has its own already", name)
 		}

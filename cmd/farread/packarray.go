@@ -31,10 +31,11 @@ type arrayFlags struct {
 	dtype, order           string
 	shape                  shapeFlag
 	chunkShape, blockShape shapeFlag
+	use                    useFlag
 }
 
 func arrayFlagNames() []string {
-	return []string{"member", "dtype", "order", "shape", "chunk-shape", "block-shape"}
+	return []string{"member", "dtype", "order", "shape", "chunk-shape", "block-shape", "for"}
 }
 
 func (f *arrayFlags) register(c *cobra.Command) {
@@ -44,6 +45,20 @@ func (f *arrayFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.order, "order", "", "`ORDER` of a raw SRC: C (default), or F where the first axis runs fastest")
 	c.Flags().Var(&f.chunkShape, "chunk-shape", "shape of an array's chunks")
 	c.Flags().Var(&f.blockShape, "block-shape", "shape of the blocks in a chunk")
+	c.Flags().Var(&f.use, "for", "choose both shapes for the slices that are read most: series along the first axis, planes of the last two, both, or small cubes")
+	_ = c.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{
+		"series\talong the first axis", "planes\tover the last two axes", "both\tseries as often as planes", "cubes\tsmall boxes"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
+}
+
+// useFlag is a flag whose value is a b2nd.Use; 0: not given.
+type useFlag b2nd.Use
+
+func (u *useFlag) String() string { return "" }
+func (u *useFlag) Type() string   { return "series|planes|both|cubes" }
+func (u *useFlag) Set(text string) error {
+	use, err := b2nd.ParseUse(text)
+	*u = useFlag(use)
+	return err
 }
 
 // shapeFlag is a flag whose value is a list of lengths, "10,20".
@@ -83,6 +98,13 @@ func (s shapeFlag) ints(name string, n int) ([]int, error) {
 // cut returns the shapes of chunks and blocks. Nil means that the library chooses. If
 // only one of the two flags is given, the other shape follows from it.
 func (f *arrayFlags) cut(arr pack.Array) (chunk, block []int, err error) {
+	if err := f.oneCut(); err != nil {
+		return nil, nil, err
+	}
+	if f.use != 0 {
+		chunk, block = b2nd.ShapesFor(b2nd.Use(f.use), arr.Shape, arr.DType.ItemSize())
+		return chunk, block, nil
+	}
 	if f.chunkShape != nil {
 		if chunk, err = f.chunkShape.ints("chunk-shape", len(arr.Shape)); err != nil {
 			return nil, nil, err
@@ -112,6 +134,18 @@ func (f *arrayFlags) cut(arr pack.Array) (chunk, block []int, err error) {
 		}
 	}
 	return chunk, block, nil
+}
+
+// oneCut refuses two ways to say into which chunks an array is cut.
+func (f *arrayFlags) oneCut() error {
+	switch {
+	case f.use == 0:
+	case f.chunkShape != nil:
+		return usagef("--for chooses the shapes that --chunk-shape sets: give one of them")
+	case f.blockShape != nil:
+		return usagef("--for chooses the shapes that --block-shape sets: give one of them")
+	}
+	return nil
 }
 
 // note returns the note about a raw SRC that the flags make, or nil if there are no
@@ -161,6 +195,9 @@ func (r *arrayReport) tell(a *app) error {
 func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packFlags) error {
 	if len(srcs) != 1 {
 		return usagef("%d SRC: an array is made of one", len(srcs))
+	}
+	if err := f.array.oneCut(); err != nil {
+		return err
 	}
 	encode, err := f.blosc.options()
 	if err != nil {
@@ -321,7 +358,7 @@ func (a *app) arrayJob(ob *objstore.Object, arrays []pack.Array, dst target, f *
 	from, fromS3 := strings.CutPrefix(ob.Bucket().Name(), "s3://")
 	key := ob.Info().Key
 	prefix, ok := strings.CutSuffix(dst.key, functions.OutputKey("", key, pack.ArraySuffix))
-	own := f.array.chunkShape == nil && f.array.blockShape == nil && f.array.dtype == "" && f.array.member == "" && f.blosc.plain() && !f.meta.given()
+	own := f.array.chunkShape == nil && f.array.blockShape == nil && f.array.use == 0 && f.array.dtype == "" && f.array.member == "" && f.blosc.plain() && !f.meta.given()
 	if arrays[0].Name != "" || !fromS3 || !strings.HasPrefix(dst.bucket.Name(), "s3://") || !ok || functions.OutputKey(prefix, key, pack.ArraySuffix) != dst.key || !own {
 		return nil, functions.Upload{}
 	}
