@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/farread/farread"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/formats/b2nd"
@@ -209,7 +210,11 @@ func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packF
 	if zarrNamed(srcs[0]) {
 		return a.packZarr(ctx, srcs[0], dst, f, encode)
 	}
-	arrays, ob, err := a.arrays(ctx, srcs[0], f)
+	find := a.arrays
+	if storedNamed(srcs[0]) {
+		find = a.storedArray
+	}
+	arrays, ob, err := find(ctx, srcs[0], f)
 	if err != nil {
 		return at(srcs[0], err)
 	}
@@ -287,6 +292,22 @@ func (a *app) arrays(ctx context.Context, src string, f *packFlags) ([]pack.Arra
 	return nil, nil, fmt.Errorf("member %s: %w", human.Printable(f.array.member), formats.ErrNoEntry)
 }
 
+// storedNamed reports whether a URI names an array that is b2nd already.
+func storedNamed(uri string) bool { return path.Ext(zarrPath(uri)) == pack.ArraySuffix }
+
+// storedArray opens SRC, which is packed anew.
+func (a *app) storedArray(ctx context.Context, src string, f *packFlags) ([]pack.Array, *objstore.Object, error) {
+	if f.array.dtype != "" || f.array.shape != nil || f.array.order != "" || f.array.member != "" {
+		return nil, nil, usagef("a .b2nd says what its items are: --member, --dtype, --shape and --order are for other SRC")
+	}
+	arr, err := a.client.OpenArray(ctx, src, farread.FrameOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	layers, err := arr.Source.VLMetalayers(ctx)
+	return []pack.Array{pack.StoredArray(arr.Array, layers)}, arr.Source.Object, err
+}
+
 // noteBeside reads the note beside a raw SRC. It returns nil if there is no note, if
 // the format of SRC has one of the suffixes (in small letters), or if SRC is a URL with
 // a query, which has nothing beside it.
@@ -358,7 +379,7 @@ func (a *app) arrayJob(ob *objstore.Object, arrays []pack.Array, dst target, f *
 	from, fromS3 := strings.CutPrefix(ob.Bucket().Name(), "s3://")
 	key := ob.Info().Key
 	prefix, ok := strings.CutSuffix(dst.key, functions.OutputKey("", key, pack.ArraySuffix))
-	own := f.array.chunkShape == nil && f.array.blockShape == nil && f.array.use == 0 && f.array.dtype == "" && f.array.member == "" && f.blosc.plain() && !f.meta.given()
+	own := f.array.chunkShape == nil && f.array.blockShape == nil && f.array.use == 0 && !storedNamed(ob.Info().Key) && f.array.dtype == "" && f.array.member == "" && f.blosc.plain() && !f.meta.given()
 	if arrays[0].Name != "" || !fromS3 || !strings.HasPrefix(dst.bucket.Name(), "s3://") || !ok || functions.OutputKey(prefix, key, pack.ArraySuffix) != dst.key || !own {
 		return nil, functions.Upload{}
 	}

@@ -48,6 +48,7 @@ type Array struct {
 	// items
 	stored rangeio.Reader
 	zarr   *zarr.Array       // if the source is Zarr
+	b2nd   *storedArray      // if the source is b2nd already
 	coords []arraymeta.Coord // of Zarr
 }
 
@@ -256,6 +257,9 @@ func SourceType(layers []cframe.Metalayer, d dtype.DType) dtype.DType {
 func (a Array) Write(ctx context.Context, w formats.Output, o ArrayWrite) error {
 	if a.zarr != nil {
 		return a.writeZarr(ctx, w, o)
+	}
+	if a.b2nd != nil {
+		return a.writeStored(ctx, w, o)
 	}
 	m := b2nd.Meta{Shape: a.Shape, ChunkShape: o.ChunkShape, BlockShape: o.BlockShape, DType: a.DType.String()}
 	if a.header.Fortran && m.ChunkShape == nil && m.BlockShape == nil {
