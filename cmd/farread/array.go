@@ -208,7 +208,7 @@ func (x *itemSelection) copy(ctx context.Context, w sink.Sink, b bar) error {
 			return err
 		}
 	}
-	return render.Array(w, x.dtype, x.shape, o, func(put func(p []byte) error) error {
+	err := render.Array(w, x.dtype, x.shape, o, func(put func(p []byte) error) error {
 		if x.total() <= 0 {
 			return nil
 		}
@@ -217,6 +217,27 @@ func (x *itemSelection) copy(ctx context.Context, w sink.Sink, b bar) error {
 			return put(p)
 		})
 	})
+	if err == nil {
+		x.remark()
+	}
+	return err
+}
+
+// A slice is remarked on if so many times the bytes of its items were read, and at least so many
+// bytes, which take about a tenth of a second.
+const (
+	wasteful     = 1000
+	worthARemark = 8 << 20
+)
+
+// remark says so if a slice took far more bytes than it has: the chunks are cut for others.
+func (x *itemSelection) remark() {
+	a := x.t.a
+	read, has := a.counter.Stats().Bytes, x.total()
+	if x.s.slice == nil || has <= 0 || read < worthARemark || read/wasteful < has || a.flags.json {
+		return
+	}
+	a.warn(x.t.uri, fmt.Sprintf("read %s for %s: see farread advise %s %s", human.Size(read), human.Size(has), quoted(x.t.uri), quoted(strings.TrimSpace(x.s.sliceText))))
 }
 
 // layers returns the metalayers that say what the selected items mean.
