@@ -33,8 +33,8 @@ func newAdvise(a *app) *cobra.Command {
 farread pack --for makes: requests, bytes and time, by the planner of slice. If others
 are clearly better, the last line is the one to type.
 
-SLICE is spelled as for farread slice, by positions or by coordinates. Each is planned by
-itself, as by a program that opens the array for it: the requests that open it count.
+SLICE is spelled as for farread slice, by positions or by coordinates. Each is planned
+by itself, as by a program that opens the array for it: what opens it counts.
 
 URI is a .b2nd, or a .npy that is not packed yet; Zarr is packed first. Of the array as
 it is the index is read, and requests are exact. What other chunks take is an estimate,
@@ -151,8 +151,9 @@ func (c *adviceCost) add(d adviceCost) {
 
 const today = "today"
 
-// mostBlocks is how many blocks an array that is made up may have: as many as make 2 TiB.
-const mostBlocks = 32 << 20
+// blockMemory is the memory that a block of an array takes that is made up: with 1 GiB there may be 16 Mi,
+// which make 1 TiB of items.
+const blockMemory = 64
 
 func (ad *adviser) run(ctx context.Context) error {
 	if zarrNamed(ad.uri) {
@@ -281,7 +282,10 @@ func (ad *adviser) other(ctx context.Context, u b2nd.Use) (adviceShape, error) {
 	out := adviceShape{For: u.String(), Estimated: true}
 	m := b2nd.Meta{Shape: ad.shape, DType: ad.dtype.String()}
 	m.ChunkShape, m.BlockShape = b2nd.ShapesFor(u, ad.shape, ad.dtype.ItemSize())
-	s, err := b2nd.Suppose(m, b2nd.SupposeOptions{CBytes: ad.bytes, Index: cframe.CheapIndex, MaxBlocks: mostBlocks})
+	s, err := b2nd.Suppose(m, b2nd.SupposeOptions{CBytes: ad.bytes, Index: cframe.CheapIndex, MaxBlocks: int64(ad.a.flags.maxMemory) / blockMemory})
+	if errors.Is(err, formats.ErrTooLarge) {
+		return out, fmt.Errorf("chunks for %s: %w; --max-memory allows more", u, err)
+	}
 	if err != nil {
 		return out, err
 	}

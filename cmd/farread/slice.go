@@ -61,7 +61,8 @@ item is selected as a picture, or one axis as a profile. Nothing but this array 
 served, on this machine.
 
 An integer that is out of bounds is an error (exit code 2); slices are cut to the
-array, as in NumPy.`,
+array, as in NumPy. A slice that read a thousand times what it gave, and 8 MiB or more,
+is remarked on: farread advise tells which chunks would suit it.`,
 		Example: `  farread slice s3://arrays/temperature.b2nd '0:10, 5, ::2' -o part.npy
   farread slice weather.b2nd '-1, ...' -o last.png
   farread slice s3://arrays/t2m.b2nd 'time=2025-03-01:2025-04-01, lat=40:60' -o part.npy

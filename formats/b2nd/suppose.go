@@ -43,7 +43,8 @@ type Supposed struct {
 	g     *geometry
 	o     SupposeOptions
 	head  [blosc.HeaderLen2]byte // header of a chunk, without its encoded length
-	plain bool                   // chunks are stored as they are
+	plain [blosc.HeaderLen2]byte // header of a chunk that is stored as it is
+	full  []int64                // items of the array in each block of a chunk that lies in it as a whole
 
 	offs   []int64 // offset of each chunk, and the end of all; none if all are zeros
 	pieces []piece // what is written besides chunks, ascending
@@ -57,7 +58,8 @@ type piece struct {
 }
 
 // Suppose makes up the array that a writer would make of m. The shapes of m may be nil, as for a
-// Writer, whose errors it returns. It takes some 50 ns for each block.
+// Writer, whose errors it returns. It takes about 0.3 µs and 32 bytes for each block while it
+// makes the index.
 func Suppose(m Meta, o SupposeOptions) (*Supposed, error) {
 	if o.MaxBlocks <= 0 {
 		o.MaxBlocks = defaultBlocks
@@ -73,6 +75,7 @@ func Suppose(m Meta, o SupposeOptions) (*Supposed, error) {
 	if n := s.g.chunks.Total; n > 0 && s.g.blocks.Total > o.MaxBlocks/n {
 		return nil, fail("suppose", formats.ErrTooLarge, "%d chunks of %d blocks, at most %d blocks in all", n, s.g.blocks.Total, o.MaxBlocks)
 	}
+	s.full = s.count(s.g.chunk)
 	if err := s.write(out, &w); err != nil {
 		return nil, err
 	}
@@ -115,55 +118,72 @@ func (s *Supposed) write(out *output, w *supposing) error {
 	return out.fw.Close()
 }
 
-// header sets the header of chunks: that of a chunk that a writer encodes.
+// header sets the headers of chunks: those of chunks that a writer encodes, and stores.
 func (s *Supposed) header(out *output) error {
-	g := s.g
-	e := out.encode
-	if s.plain = s.o.CBytes/int64(g.item) >= g.items; s.plain {
-		e.Level = blosc.LevelStore
-	}
-	p := make([]byte, g.chunkBytes)
+	p := make([]byte, s.g.chunkBytes)
 	p[0] = 1 // else it is a chunk of zeros
+	e := out.encode
 	chunk, err := blosc.AppendEncoded(nil, p, e)
 	if err != nil {
 		return err
 	}
 	copy(s.head[:], chunk)
-	h, err := blosc.ParseHeader(chunk)
-	s.plain = h.Memcpyed // as a chunk of few items is in any case
-	return err
+	e.Level = blosc.LevelStore
+	if chunk, err = blosc.AppendEncoded(chunk[:0], p, e); err != nil {
+		return err
+	}
+	copy(s.plain[:], chunk)
+	return nil
 }
 
 // headOf returns the header and the block starts of chunk n, and the length of the chunk.
 func (s *Supposed) headOf(n int64) (head []byte, size int) {
 	g := s.g
-	head = slices.Clone(s.head[:])
-	if s.plain {
-		return head, blosc.HeaderLen2 + g.chunkBytes
+	plain := blosc.HeaderLen2 + g.chunkBytes
+	h, err := blosc.ParseHeader(s.head[:])
+	if err != nil || h.Memcpyed || s.o.CBytes/int64(g.item) >= g.items { // as chunks of few bytes always are
+		return slices.Clone(s.plain[:]), plain
 	}
-	items := g.size(n)
+	head = slices.Clone(s.head[:])
+	items := s.items(n)
 	blocks := int(g.blocks.Total)
 	at := blosc.HeaderLen2 + 4*blocks
 	head = append(head, make([]byte, 4*blocks)...)
 	for k := range blocks {
 		binary.LittleEndian.PutUint32(head[blosc.HeaderLen2+4*k:], uint32(at))
-		at += s.blockLen(n, int64(k), items)
+		at += s.blockLen(n, int64(k), items[k])
+	}
+	if at >= plain {
+		return slices.Clone(s.plain[:]), plain
 	}
 	binary.LittleEndian.PutUint32(head[12:], uint32(at)) // the encoded length
 	return head, at
 }
 
-// blockLen is the encoded length of block k of chunk n, of which items are in the array.
-func (s *Supposed) blockLen(n, k int64, items []int64) int {
-	valid := s.g.validOf(k, items)
-	if valid == nil && len(items) > 0 {
-		return leastSupposed
+// items returns how many items of each block of chunk n are in the array.
+func (s *Supposed) items(n int64) []int64 {
+	size := s.g.size(n)
+	if slices.Equal(size, s.g.chunk) {
+		return s.full
 	}
-	share := 1.0
-	for _, v := range valid {
-		share *= float64(v)
-	}
-	mean := share * float64(s.o.CBytes) / float64(s.g.items)
+	return s.count(size)
+}
+
+// count returns how many items of each block are in the array, for a chunk of which size is.
+func (s *Supposed) count(size []int64) []int64 {
+	list := make([]int64, s.g.blocks.Total)
+	s.g.eachBlock(size, func(k int64, _, valid []int64) {
+		list[k] = 1
+		for _, v := range valid {
+			list[k] *= v
+		}
+	})
+	return list
+}
+
+// blockLen is the encoded length of block k of chunk n, of which some items are in the array.
+func (s *Supposed) blockLen(n, k, items int64) int {
+	mean := float64(items) * float64(s.o.CBytes) / float64(s.g.items)
 	// Between nine and eleven tenths of the mean.
 	size := mean * (0.9 + 0.2*float64(mix(uint64(n)<<32|uint64(k))>>40)/(1<<24))
 	return int(min(max(size, leastSupposed), float64(s.g.blockBytes+leastSupposed)))
@@ -180,17 +200,13 @@ func mix(x uint64) uint64 {
 // stats makes up the statistics of chunk n, which take as many bytes as usual ones.
 func (s *Supposed) stats(n int64, cols []stats.Column) []stats.Stat {
 	list := make([]stats.Stat, s.g.blocks.Total*int64(len(cols)))
-	items := s.g.size(n)
+	items := s.items(n)
 	for i := range list {
-		x := mix(uint64(n)<<32 | uint64(i))
-		valid := s.g.validOf(int64(i/len(cols)), items)
-		if valid == nil {
+		count := items[i/len(cols)]
+		if count == 0 {
 			continue
 		}
-		count := int64(1)
-		for _, v := range valid {
-			count *= v
-		}
+		x := mix(uint64(n)<<32 | uint64(i))
 		shift := 64 - 8*min(cols[i%len(cols)].Type().ItemSize(), 8)
 		least, most := x>>(shift+2), uint64(math.MaxUint64)>>shift-mix(x)>>(shift+2)
 		list[i] = stats.Stat{Items: count, Min: least, Max: most, Ranged: true}
@@ -249,4 +265,3 @@ func (w *supposing) Patch(off int64, p []byte) error {
 	copy(w.pieces[0].p[off:], p) // a frame patches its header alone, which is written at once
 	return nil
 }
-
