@@ -79,11 +79,11 @@ func TestSuppose(t *testing.T) {
 			t.Fatalf("opened by %+v, want %+v; index %+v, want %+v\n%s", gotOpening, wantOpening, gotIndex, wantIndex, d)
 		}
 
-		real := build(t, m, numbers(n, size), b2nd.WriteOptions{Index: index})
-		cbytes := open(t, real).Frame().Info().CBytes
+		written := build(t, m, numbers(n, size), b2nd.WriteOptions{Index: index})
+		cbytes := open(t, written).Frame().Info().CBytes
 		s, made := suppose(t, m, b2nd.SupposeOptions{CBytes: cbytes, Index: index})
 		a := open(t, made)
-		if d := cmp.Diff(open(t, real).Meta(), a.Meta()); d != "" {
+		if d := cmp.Diff(open(t, written).Meta(), a.Meta()); d != "" {
 			t.Fatal(d)
 		}
 		if _, _, list := plan(t, made, box); len(list) == 0 && cbytes > 0 {
