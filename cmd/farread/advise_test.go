@@ -229,6 +229,7 @@ func TestSliceRemark(t *testing.T) {
 	}
 	run(t, append(series, "-q")...)
 	run(t, append(series, "--json")...)
+	stats(t, series...)
 	run(t, "slice", packed, ":, :10, :10", "-o", filepath.Join(dir, "out.npy")) // not so much
 	run(t, "slice", packed, "5, 5, 5", "-o", filepath.Join(dir, "out.npy"))     // not so long
 }

@@ -230,11 +230,12 @@ const (
 	worthARemark = 8 << 20
 )
 
-// remark says so if a slice took far more bytes than it has: the chunks are cut for others.
+// remark says so if a slice took far more bytes than it has: the chunks are cut for others. With
+// --stats the numbers tell, and programs read that line alone.
 func (x *itemSelection) remark() {
 	a := x.t.a
 	read, has := a.counter.Stats().Bytes, x.total()
-	if x.s.slice == nil || has <= 0 || read < worthARemark || read/wasteful < has || a.flags.json {
+	if x.s.slice == nil || has <= 0 || read < worthARemark || read/wasteful < has || a.flags.json || a.flags.stats {
 		return
 	}
 	a.warn(x.t.uri, fmt.Sprintf("read %s for %s: see farread advise %s %s", human.Size(read), human.Size(has), quoted(x.t.uri), quoted(strings.TrimSpace(x.s.sliceText))))
