@@ -62,7 +62,7 @@ func TestAdvise(t *testing.T) {
 	srv := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	defer srv.Close()
 	texts := []string{":, 50, 90", "40", "10:20, 20:40, 50:70", "::20, ::30, ::40", "-1, ..."}
-	for _, policy := range []string{"fast", "few", "lean"} {
+	for _, policy := range []string{"fast", "few", "lean"}[:racetest.Share(3, 3)] {
 		flags := []string{"--policy", policy, "--no-hedge"}
 		took := func(uri, text string) adviceCost {
 			s := stats(t, append([]string{"slice", uri, text, "-o", at("out.npy"), "-q"}, flags...)...)
@@ -93,15 +93,15 @@ func TestAdvise(t *testing.T) {
 	}
 	got := strings.ReplaceAll(run(t, "advise", srv.URL+"/w.b2nd", texts[0], "-2:"), srv.URL, "http://host")
 	golden(t, "advise.txt", got)
+	if racetest.On { // no line to type, of so few items
+		return
+	}
 	lines := strings.Split(strings.TrimSpace(got), "\n")
 	line := strings.Fields(lines[len(lines)-1])
 	if want := "farread pack http://host/w.b2nd w-"; !strings.HasPrefix(strings.Join(line, " "), want) || len(line) != 6 {
 		t.Fatalf("%q", line)
 	}
-	if line[2] = srv.URL + "/w.b2nd"; racetest.On {
-		return
-	}
-	line[3] = at(line[3])
+	line[2], line[3] = srv.URL+"/w.b2nd", at(line[3])
 	run(t, line[1:]...)
 	var info struct {
 		ChunkShape []int `json:"chunkshape"`
