@@ -136,7 +136,7 @@ func packers() []packer {
 	return []packer{
 		{gulp.Format, []string{gulp.DataSuffix, gulp.MetaSuffix}, []string{"chunk", "layout"}, packGulp},
 		{all.B2ND, []string{pack.ArraySuffix}, slices.Concat(arrayFlagNames(), metaFlagNames(), bloscFlagNames(), []string{"index"}), packArrays},
-		{"b2frame", []string{".b2frame"}, append(bloscFlagNames(), "chunk", "typesize", "index"), packBytes},
+		{frameFormat, []string{".b2frame"}, append(bloscFlagNames(), "chunk", "typesize", "index"), packBytes},
 		{bloscpack.Format, []string{bloscpack.Suffix}, append(bloscFlagNames(), "chunk", "typesize", "records", "checksum"), packItems},
 		{zoomcache.Format, []string{zoomcache.Suffix}, append(zoomFlagNames(), "codec", "dtype", "shape", "order"), packSeries},
 	}
@@ -217,7 +217,7 @@ func newPack(a *app) *cobra.Command {
 				if err := appendable(p, &f, cmd); err != nil {
 					return err
 				}
-				return notRead(args[:last], a.appendArray(cmd.Context(), args[:last], dst, &f))
+				return notRead(args[:last], a.appendTo(cmd.Context(), p, args[:last], dst, &f))
 			}
 			defer sink.NewFolders(b)()
 			return notRead(args[:last], p.pack(cmd.Context(), a, args[:last], dst, &f))

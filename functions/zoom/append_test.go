@@ -99,12 +99,24 @@ func TestAppend(t *testing.T) {
 		o     zoom.WriteOptions
 		loose bool // the parts are not on the borders of blocks: values are compared
 	}{
-		"one track":   {part: func(i, j int) zoom.Series { return open("x.npy", npyOf(t, "<i2", false, packed(le, v[i:j]), int64(j-i))) }},
-		"compressed":  {part: func(i, j int) zoom.Series { return open("x.npy", npyOf(t, "<i2", false, packed(le, v[i:j]), int64(j-i))) }, o: zoom.WriteOptions{Zlib: true, Delta: true}},
-		"short":       {part: func(i, j int) zoom.Series { return open("x.npy", npyOf(t, "<i2", false, packed(le, v[i:j]), int64(j-i))) }, o: zoom.WriteOptions{Watermark: 100}},
-		"two columns": {part: func(i, j int) zoom.Series { i, j = i/2, j/2; return open("x.npy", npyOf(t, "<i2", false, packed(le, v[2*i:2*j]), int64(j-i), 2)) }},
-		"stereo":      {part: func(i, j int) zoom.Series { i, j = i/2, j/2; return open("x.wav", wav("RIFF", form(le, 1, 2, 4, 16), data(packed(le, v[2*i:2*j])))) }},
-		"csv":         {part: func(i, j int) zoom.Series { return open("x.csv", []byte(csvOf(i/4, j/4))) }},
+		"one track": {part: func(i, j int) zoom.Series {
+			return open("x.npy", npyOf(t, "<i2", false, packed(le, v[i:j]), int64(j-i)))
+		}},
+		"compressed": {part: func(i, j int) zoom.Series {
+			return open("x.npy", npyOf(t, "<i2", false, packed(le, v[i:j]), int64(j-i)))
+		}, o: zoom.WriteOptions{Zlib: true, Delta: true}},
+		"short": {part: func(i, j int) zoom.Series {
+			return open("x.npy", npyOf(t, "<i2", false, packed(le, v[i:j]), int64(j-i)))
+		}, o: zoom.WriteOptions{Watermark: 100}},
+		"two columns": {part: func(i, j int) zoom.Series {
+			i, j = i/2, j/2
+			return open("x.npy", npyOf(t, "<i2", false, packed(le, v[2*i:2*j]), int64(j-i), 2))
+		}},
+		"stereo": {part: func(i, j int) zoom.Series {
+			i, j = i/2, j/2
+			return open("x.wav", wav("RIFF", form(le, 1, 2, 4, 16), data(packed(le, v[2*i:2*j]))))
+		}},
+		"csv": {part: func(i, j int) zoom.Series { return open("x.csv", []byte(csvOf(i/4, j/4))) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
