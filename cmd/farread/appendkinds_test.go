@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -31,6 +33,7 @@ type grownKind struct {
 	part                   func(i, size int) []byte
 	joined                 func(parts [][]byte) string
 	src                    string
+	reads                  int64 // most requests that read, of an append to an object of 12 MiB
 }
 
 func cat(parts [][]byte) string {
@@ -46,7 +49,7 @@ func grownKinds() []grownKind {
 	csv := func(i, size int) []byte {
 		var b strings.Builder
 		b.WriteString("time,level,flow\n")
-		from, n := 0, size/40
+		from, n := 0, size/34
 		if i > 0 {
 			from = 10_000_000 * i
 		}
@@ -56,7 +59,7 @@ func grownKinds() []grownKind {
 		return []byte(b.String())
 	}
 	return []grownKind{
-		{name: "zoom", suffix: ".zoom", unpacked: ".csv", src: ".csv", part: csv, flags: []string{"--times", "s"}, joined: func(parts [][]byte) string {
+		{name: "zoom", reads: 13, suffix: ".zoom", unpacked: ".csv", src: ".csv", part: csv, flags: []string{"--times", "s"}, joined: func(parts [][]byte) string {
 			var b strings.Builder
 			for i, p := range parts {
 				_, rows, _ := strings.Cut(string(p), "\n")
@@ -67,9 +70,9 @@ func grownKinds() []grownKind {
 			}
 			return b.String()
 		}},
-		{name: "frame", suffix: ".b2frame", unpacked: ".bin", src: ".bin", flags: []string{"--chunk", "1MiB", "--level", "1"}, joined: cat,
+		{name: "frame", reads: 21, suffix: ".b2frame", unpacked: ".bin", src: ".bin", flags: []string{"--chunk", "1MiB", "--level", "1"}, joined: cat,
 			part: func(i, size int) []byte { return noisyBytes(size, uint64(i)) }},
-		{name: "items", suffix: ".blp", unpacked: ".txt", src: ".txt", flags: []string{"--level", "0"}, joined: cat,
+		{name: "items", reads: 7, suffix: ".blp", unpacked: ".txt", src: ".txt", flags: []string{"--level", "0"}, joined: cat,
 			part: func(i, size int) []byte {
 				var b strings.Builder
 				for k := 0; b.Len() < size; k++ {
@@ -152,10 +155,23 @@ func TestAppendKindsInS3(t *testing.T) {
 			run(t, append([]string{"pack", src, uri}, k.flags...)...)
 			one := k.part(1, 4000)
 			write(t, src, one)
-			var rep appendReport
-			if err := json.Unmarshal([]byte(run(t, "pack", "--append", src, uri, "--json")), &rep); err != nil {
+			var plan appendPlan
+			if err := json.Unmarshal([]byte(run(t, "explain", "--append", src, uri, "--json")), &plan); err != nil {
 				t.Fatal(err)
 			}
+			did := runner{}.run(t, "pack", "--append", src, uri, "--json", "--stats")
+			var rep appendReport
+			var cost struct{ Requests, Bytes int64 }
+			if err := errors.Join(json.Unmarshal([]byte(did.stdout), &rep), json.Unmarshal([]byte(did.stderr), &cost)); err != nil {
+				t.Fatalf("%v: %s%s", err, did.stdout, did.stderr)
+			}
+			if !reflect.DeepEqual(plan.appendReport, rep) || plan.Reads+plan.Writes != cost.Requests || cost.Bytes-plan.Read < 0 || cost.Bytes-plan.Read > 4096 { // answers to writes are some hundred bytes
+				t.Errorf("explained: %d and %d requests, %d bytes, %+v; done: %+v, %+v", plan.Reads, plan.Writes, plan.Read, plan.appendReport, cost, rep)
+			}
+			if most := int64(12 << 20); plan.Reads > k.reads || k.name != "zoom" && plan.Read > most/2 {
+				t.Errorf("%d reads of %d bytes: %+v", plan.Reads, plan.Read, plan.Requests)
+			}
+			t.Logf("%d reads of %d bytes, %d writes", plan.Reads, plan.Read, plan.Writes)
 			if !racetest.On && rep.Copied < 5<<20 || rep.Sent+rep.Copied != rep.Stored {
 				t.Errorf("%+v", rep)
 			}

@@ -116,6 +116,9 @@ func (a *app) appendTo(ctx context.Context, p *packer, srcs []string, dst target
 	if err := growths()[p.format].grow(ctx, a, srcs[0], o, f, rep); err != nil {
 		return err
 	}
+	if a.rehearsal != nil {
+		return a.tellAppend(rep)
+	}
 	for _, w := range rep.Warnings {
 		a.warn(srcs[0], w)
 	}
@@ -137,7 +140,7 @@ func growArray(ctx context.Context, a *app, src string, o *objstore.Object, f *p
 	arr := arrays[0]
 	rep.Bytes = arr.NBytes
 	return a.draft(ctx, o, func(file *draft.File) error {
-		eo := b2nd.EditOptions{Draft: true, Index: f.blosc.choice()}
+		eo := b2nd.EditOptions{Draft: true, Index: f.blosc.whenGrown(o)}
 		if eo.Encode, err = f.blosc.given(); err != nil {
 			return err
 		}
@@ -163,7 +166,7 @@ func growFrame(ctx context.Context, a *app, src string, o *objstore.Object, f *p
 	}
 	rep.Bytes, rep.Added = ob.Size(), ob.Size()
 	return a.draft(ctx, o, func(file *draft.File) error {
-		eo := cframe.EditOptions{Draft: true, Index: f.blosc.choice(), Vary: true}
+		eo := cframe.EditOptions{Draft: true, Index: f.blosc.whenGrown(o), Vary: true}
 		if eo.Encode, err = f.blosc.given(); err != nil {
 			return err
 		}
@@ -254,6 +257,16 @@ func (f *bloscFlags) given() (*blosc.EncodeOptions, error) {
 	return &o, err
 }
 
+// whenGrown returns whether an append makes an index where there is none. It costs two reads
+// for each chunk that is there, so long files get none unless --index is given; one that is there is kept.
+func (f *bloscFlags) whenGrown(o *objstore.Object) cframe.IndexChoice {
+	const short = 1 << 20
+	if f.index == nil && o.Size() > short {
+		return cframe.NoIndex
+	}
+	return f.choice()
+}
+
 // draft changes the object o, and publishes it if change succeeds.
 func (a *app) draft(ctx context.Context, o *objstore.Object, change func(*draft.File) error, rep *appendReport) error {
 	file, err := draft.Open(ctx, o, draft.Options{})
@@ -264,7 +277,12 @@ func (a *app) draft(ctx context.Context, o *objstore.Object, change func(*draft.
 	if err := change(file); err != nil {
 		return err
 	}
-	info, cost, err := file.Commit(ctx, objstore.PutOptions{ContentType: o.Info().ContentType, Meta: o.Info().Meta})
+	w, err := a.successor(ctx, o)
+	if err != nil {
+		return at(rep.Output, err)
+	}
+	defer w.Abort()
+	info, cost, err := file.CommitTo(ctx, w)
 	rep.Stored, rep.Sent, rep.Copied = info.Size, cost.Sent, cost.Copied
 	return at(rep.Output, lostRace(err))
 }
@@ -275,8 +293,7 @@ func (a *app) rewrite(ctx context.Context, o *objstore.Object, fill func(w objst
 	if err := draft.Changeable(o); err != nil {
 		return at(rep.Output, err)
 	}
-	in := o.Info()
-	w, err := o.Bucket().Create(ctx, in.Key, objstore.PutOptions{IfMatch: in.ETag, ContentType: in.ContentType, Meta: in.Meta})
+	w, err := a.successor(ctx, o)
 	if err != nil {
 		return at(rep.Output, err)
 	}
@@ -292,6 +309,17 @@ func (a *app) rewrite(ctx context.Context, o *objstore.Object, fill func(w objst
 	info, err := w.Commit(ctx)
 	rep.Stored, rep.Sent = info.Size, info.Size-rep.Copied
 	return at(rep.Output, lostRace(err))
+}
+
+// successor begins the next version of the object o, which must then still be the same. In
+// `explain` nothing is written.
+func (a *app) successor(ctx context.Context, o *objstore.Object) (objstore.Writer, error) {
+	in := o.Info()
+	po := objstore.PutOptions{IfMatch: in.ETag, ContentType: in.ContentType, Meta: in.Meta}
+	if a.rehearsal != nil {
+		return objstore.Rehearse(ctx, o.Bucket(), in.Key, po, a.rehearsal.step)
+	}
+	return o.Bucket().Create(ctx, in.Key, po)
 }
 
 // lostRace says what became of an append if somebody else was faster.

@@ -156,7 +156,14 @@ func (f *File) Commit(ctx context.Context, o objstore.PutOptions) (objstore.Info
 		return objstore.Info{}, Cost{}, err
 	}
 	defer w.Abort()
+	return f.CommitTo(ctx, w)
+}
+
+// CommitTo is Commit by a Writer of the object's bucket that has nothing yet; the condition is the
+// caller's. The caller aborts w.
+func (f *File) CommitTo(ctx context.Context, w objstore.Writer) (objstore.Info, Cost, error) {
 	var c Cost
+	var err error
 	for at := int64(0); at < f.size; {
 		n, changed := f.dirty.run(at, f.size)
 		if changed {
