@@ -138,14 +138,18 @@ func (g *grower) match() error {
 			return kit.Unsupported("track %q is of codec %s, which does not grow", t.Name, t.Codec)
 		case t.Variable != m.Variable:
 			return kit.Unsupported("track %q has %s, the series that is there %s", t.Name, ticking(m), ticking(t))
-		case !converts(m.Codec.Kind, t.Codec.Kind):
-			return kit.Unsupported("track %q has samples of %s, those that are there are %s: pack all of it again, with --codec", t.Name, m.Codec.Kind, t.Codec.Kind)
+		case !t.Variable && !converts(m.Codec.Kind, t.Codec.Kind):
+			return otherKind(t, m.Codec.Kind)
 		}
 		if err := g.rate(t, m); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func otherKind(t *zoomcache.Track, k zoomcache.Kind) error {
+	return kit.Unsupported("track %q has samples of %s, those that are there are %s: pack all of it again, with --codec", t.Name, k, t.Codec.Kind)
 }
 
 func ticking(t *zoomcache.Track) string {
@@ -332,10 +336,17 @@ func (g *grower) continues() error {
 func (g *grower) block(b *Block) error {
 	cols := make([]Column, len(g.from))
 	for i, k := range g.from {
-		c := &b.Columns[k]
-		v, err := g.conv[i].to(&c.Values, g.p.list[i].Codec)
+		c, t := &b.Columns[k], &g.p.list[i]
+		if c.Values.N == 0 { // of a column of empty cells nobody knows the type
+			cols[i].Values.Kind = t.Codec.Kind
+			continue
+		}
+		if !converts(c.Values.Kind, t.Codec.Kind) {
+			return otherKind(t, c.Values.Kind)
+		}
+		v, err := g.conv[i].to(&c.Values, t.Codec)
 		if err != nil {
-			return fmt.Errorf("track %q: %w", g.p.list[i].Name, err)
+			return fmt.Errorf("track %q: %w", t.Name, err)
 		}
 		cols[i] = Column{Values: *v, Stamps: c.Stamps}
 		g.added += int64(v.N)

@@ -153,5 +153,54 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-var _ = errors.Is
-var _ = formats.ErrUnsupported
+// TestAppendRefused: what does not continue the series is refused, with a word about why, and
+// the file stays as it is until Append knows; the caller drops what was written after that.
+func TestAppendRefused(t *testing.T) {
+	t.Parallel()
+	le := binary.LittleEndian
+	open := func(name, text string) zoom.Series {
+		s, err := series(t, name, []byte(text), nil)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		return s
+	}
+	array := func(typ string, v any, shape ...int64) string {
+		return string(npyOf(t, typ, false, packed(le, v), shape...))
+	}
+	day := "time,a,b\n2026-05-01T00:00:00Z,1,2\n2026-05-01T00:00:05Z,3,4\n"
+	mono := string(wav("RIFF", form(le, 1, 1, 2, 16), data(packed(le, some(4000)))))
+	rate := form(le, 1, 1, 2, 16)
+	rate[12]++ // samples a second
+	for name, c := range map[string]struct {
+		first, more [2]string
+		o           zoom.AppendOptions
+		says        string // "": taken
+	}{
+		"goes on":       {[2]string{"x.csv", day}, [2]string{"y.csv", "time,b,a\n2026-05-01T00:00:05Z,1,2\n2026-05-02T00:00:00Z,1,2\n"}, zoom.AppendOptions{}, ""},
+		"empty column":  {[2]string{"x.csv", day}, [2]string{"y.csv", "time,a,b\n2026-05-01T00:00:06Z,1,\n"}, zoom.AppendOptions{}, ""},
+		"back":          {[2]string{"x.csv", day}, [2]string{"y.csv", "time,a,b\n2026-05-01T00:00:04Z,1,2\n"}, zoom.AppendOptions{}, "times go back, 2026-05-01T00:00:04Z comes behind 2026-05-01T00:00:05Z"},
+		"back inside":   {[2]string{"x.csv", day}, [2]string{"y.csv", "time,a,b\n2026-05-01T00:01:04Z,1,2\n2026-05-01T00:01:02Z,1,2\n"}, zoom.AppendOptions{}, "go back"},
+		"other tracks":  {[2]string{"x.csv", day}, [2]string{"y.csv", "time,a,c\n2026-05-01T00:01:04Z,1,2\n"}, zoom.AppendOptions{}, "other tracks"},
+		"more tracks":   {[2]string{"x.csv", day}, [2]string{"y.csv", "time,a,b,c\n2026-05-01T00:01:04Z,1,2,3\n"}, zoom.AppendOptions{}, "3 tracks"},
+		"finer":         {[2]string{"x.csv", day}, [2]string{"y.csv", "time,a,b\n2026-05-01T00:01:04.5Z,1,2\n"}, zoom.AppendOptions{}, "finer"},
+		"no date":       {[2]string{"x.csv", day}, [2]string{"y.csv", "time_s,a,b\n100,1,2\n101,1,2\n"}, zoom.AppendOptions{}, "count from 0"},
+		"fractions":     {[2]string{"x.csv", day}, [2]string{"y.csv", "time,a,b\n2026-05-01T00:01:04Z,1.5,2\n"}, zoom.AppendOptions{}, `track "a" has samples of f64`},
+		"other source":  {[2]string{"x.csv", day}, [2]string{"y.npy", array("<i2", some(20), 10, 2)}, zoom.AppendOptions{}, "other tracks"},
+		"no rate":       {[2]string{"x.wav", mono}, [2]string{"y.wav", mono}, zoom.AppendOptions{}, ""},
+		"other rate":    {[2]string{"x.wav", mono}, [2]string{"y.wav", string(wav("RIFF", rate, data(packed(le, some(10)))))}, zoom.AppendOptions{}, "samples a second"},
+		"another rate":  {[2]string{"x.wav", mono}, [2]string{"y.wav", mono}, zoom.AppendOptions{Rate: zoomcache.Rate{Num: 7, Den: 1}}, "samples a second"},
+		"does not fit":  {[2]string{"x.npy", array("<i2", some(20), 20)}, [2]string{"y.npy", array("<i4", []int32{1 << 20}, 1)}, zoom.AppendOptions{}, "does not fit"},
+		"floats":        {[2]string{"x.npy", array("<i2", some(20), 20)}, [2]string{"y.npy", array("<f4", []float32{1}, 1)}, zoom.AppendOptions{}, "samples of f32"},
+		"narrow is not": {[2]string{"x.npy", array("<i4", []int32{1}, 1)}, [2]string{"y.npy", array("<i2", some(20), 20)}, zoom.AppendOptions{}, ""},
+	} {
+		f := onDisk(t, open(c.first[0], c.first[1]), zoom.WriteOptions{})
+		_, err := grow(t, f, open(c.more[0], c.more[1]), c.o)
+		switch {
+		case c.says == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.says != "" && (!errors.Is(err, formats.ErrUnsupported) || !strings.Contains(err.Error(), c.says)):
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
