@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -92,10 +94,20 @@ func TestAppendInS3(t *testing.T) {
 	raw := func(rows string) []string { return []string{"--dtype", "|u1", "--shape", rows + ",65536"} }
 	run(t, append([]string{"pack", at("big.raw"), uri, "--level", "0", "--chunk-shape", "16,65536"}, raw("256")...)...)
 	write(t, at("one.raw"), big[:3*row])
-	var rep appendReport
-	if err := json.Unmarshal([]byte(run(t, append([]string{"pack", "--append", at("one.raw"), uri, "--json"}, raw("3")...)...)), &rep); err != nil {
+	var plan appendPlan
+	if err := json.Unmarshal([]byte(run(t, append([]string{"explain", "--append", at("one.raw"), uri, "--json"}, raw("3")...)...)), &plan); err != nil {
 		t.Fatal(err)
 	}
+	did := runner{}.run(t, append([]string{"pack", "--append", at("one.raw"), uri, "--json", "--stats"}, raw("3")...)...)
+	var rep appendReport
+	var cost struct{ Requests int64 }
+	if err := errors.Join(json.Unmarshal([]byte(did.stdout), &rep), json.Unmarshal([]byte(did.stderr), &cost)); err != nil {
+		t.Fatalf("%v: %s%s", err, did.stdout, did.stderr)
+	}
+	if !reflect.DeepEqual(plan.appendReport, rep) || plan.Reads+plan.Writes != cost.Requests {
+		t.Errorf("explained: %+v; done: %+v in %d requests", plan, rep, cost.Requests)
+	}
+	t.Logf("%d reads of %d bytes, %d writes: %+v", plan.Reads, plan.Read, plan.Writes, rep)
 	if rep.Added != 3 || rep.Copied < 10<<20 || rep.Sent > 7<<20 || rep.Sent+rep.Copied != rep.Stored {
 		t.Errorf("%+v", rep)
 	}
