@@ -2,8 +2,7 @@ package main
 
 import (
 	"bytes"
-	"io"
-	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -102,7 +101,7 @@ func TestAppendKilled(t *testing.T) {
 			var grown []byte
 			var writes int32
 			attempt := func(at int32, after bool) {
-				k := &killer{at: at, after: after, to: &httputil.ReverseProxy{ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(r *httputil.ProxyRequest) {
+				k := &killer{at: at, after: after, to: &httputil.ReverseProxy{ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), Rewrite: func(r *httputil.ProxyRequest) {
 					r.SetURL(back)
 					r.Out.Host = r.In.Host
 				}}}

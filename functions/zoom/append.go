@@ -230,7 +230,7 @@ func (g *grower) resume(ctx context.Context, f *zoomcache.File, old rangeio.Read
 		return err
 	}
 	g.window(is.Window)
-	return g.reopen(&is)
+	return g.reopen(&is) //nolint:contextcheck // the writer computes
 }
 
 // dropSpilled tells the index which bytes of the file are parts of the old one.
