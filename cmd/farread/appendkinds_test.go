@@ -123,7 +123,7 @@ func TestAppendKinds(t *testing.T) {
 			dst, src := filepath.Join(dir, "x"+k.suffix), filepath.Join(dir, "part"+k.src)
 			var parts [][]byte
 			for i, size := range []int{1 << 20, 100, 70_000, 1 << 20, 5000} {
-				parts = append(parts, k.part(i, racetest.Share(size, size/8+32)))
+				parts = append(parts, k.part(i, max(racetest.Share(size, 4), 100)))
 				write(t, src, parts[i])
 				if i == 0 {
 					run(t, append([]string{"pack", src, dst}, k.flags...)...)
@@ -150,7 +150,7 @@ func TestAppendKindsInS3(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			dir, uri := t.TempDir(), "s3://grown/x"+k.suffix
 			src := filepath.Join(dir, "part"+k.src)
-			base := k.part(0, racetest.Share(12<<20, 7<<20))
+			base := k.part(0, racetest.Share(12<<20, 2))
 			write(t, src, base)
 			run(t, append([]string{"pack", src, uri}, k.flags...)...)
 			one := k.part(1, 4000)
@@ -177,7 +177,7 @@ func TestAppendKindsInS3(t *testing.T) {
 			}
 			t.Logf("%+v", rep)
 			parts := [][]byte{base, one}
-			n := racetest.Share(4, 3)
+			n := racetest.Share(4, 2)
 			codes := make([]int, n)
 			more := make([][]byte, n)
 			var wg sync.WaitGroup

@@ -29,7 +29,7 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := some(racetest.Share(400_000, 200_000))
+	all := some(racetest.Share(400_000, 2))
 	finish := func(w *zoomcache.Writer, v []float64) {
 		t.Helper()
 		if err := zoomcache.WriteSamples(w.Track(4), v); err != nil {

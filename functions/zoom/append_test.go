@@ -84,7 +84,7 @@ func csvOf(from, to int) string {
 func TestAppend(t *testing.T) {
 	t.Parallel()
 	le := binary.LittleEndian
-	v := some(racetest.Share(40_000, 12_000))
+	v := some(racetest.Share(40_000, 4))
 	n := len(v)
 	cuts := []int{0, 1500, 1500, 2048, 2049, 5000, n / 2, n}
 	open := func(name string, p []byte) zoom.Series {
