@@ -40,12 +40,14 @@ type app struct {
 	client  *farread.Client
 	tracing bool // requests are noted in the trace
 	trace   trace
-	search  *b2nd.SearchReport // what a search for values has read; nil: there was none
-	opened  farread.Dataset    // the dataset that was opened last; nil: there was none
-	trash   sink.Trash
-	served  bool // the command was a server, which an interrupt ends in order
-	partly  bool // an object was replaced after a part of it was written to stdout
-	patient bool // in tests: the number of requests does not depend on the time that they take
+
+	rehearsal *rehearsal         // nil: appends are made
+	search    *b2nd.SearchReport // what a search for values has read; nil: there was none
+	opened    farread.Dataset    // the dataset that was opened last; nil: there was none
+	trash     sink.Trash
+	served    bool // the command was a server, which an interrupt ends in order
+	partly    bool // an object was replaced after a part of it was written to stdout
+	patient   bool // in tests: the number of requests does not depend on the time that they take
 }
 
 // globals are the flags that every command takes.

@@ -23,11 +23,13 @@ import (
 
 func newExplain(a *app) *cobra.Command {
 	var (
-		sel selector
-		how aim
+		sel  selector
+		how  aim
+		more bool
+		f    packFlags
 	)
 	c := &cobra.Command{
-		Use: "explain URI [SLICE] [selector]", DisableFlagsInUseLine: true, Short: "The requests that a read would make, without making them",
+		Use: "explain URI [SLICE] [selector]", DisableFlagsInUseLine: true, Short: "The requests that a read or an append would make, without making them",
 		Long: `Show the requests that get with the same selector, slice with the same SLICE, or
 view with the same --width or --level would make. The index is read for it; requests
 for payload are planned, by the same code as in these, and not sent. Requests of one
@@ -35,23 +37,39 @@ phase are sent side by side; each phase waits for the one before.
 
 Where single blocks of a chunk are worth reading, their places stand in the chunk:
 such a request is marked ~, as an estimate. So is a pass over a zoom-cache file without
-an index, which may end early. A negative offset counts from the end.`,
+an index, which may end early. A negative offset counts from the end.
+
+--append SRC DST tells what pack --append SRC DST would cost: requests and bytes that
+are read, bytes that are sent, and bytes that S3 copies itself. SRC, and what an append
+needs of DST, are read for it, and encoded; nothing is written. The flags of pack that
+say how SRC is read are those of pack.`,
 		Example: `  farread explain s3://frames/train/data_0.gulp --id 702766 --frames 0:16:4
   farread explain s3://arrays/temperature.b2nd '0:10, 5, ::2'
   farread explain s3://arrays/temperature.b2nd '0' --where 'v > 310'
   farread explain s3://series/day.zoom --track 1 --from 6h --to 7h --width 2000
-  farread explain s3://frames/train/ --id 702766 --policy lean --json`,
+  farread explain s3://frames/train/ --id 702766 --policy lean --json
+  farread explain --append today.csv s3://series/tide.zoom`,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			a.tracing, a.remote = true, true // other commands keep no list of their reads
 			return a.setup()
 		},
 		Args: func(_ *cobra.Command, args []string) error {
+			if more {
+				return exactly("SRC", "DST")(nil, args)
+			}
 			if len(args) == 2 {
 				return nil
 			}
 			return exactly("URI")(nil, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := onlyForAppend(cmd, more); err != nil {
+				return err
+			}
+			if more {
+				f.array.dtype = sel.dtype
+				return a.explainAppend(cmd, args, &f)
+			}
 			if err := sel.parse(args[1:]); err != nil {
 				return err
 			}
@@ -61,6 +79,8 @@ an index, which may end early. A negative offset counts from the end.`,
 	}
 	sel.register(c, []func(*pflag.FlagSet){sel.ofFrames, sel.ofChunks, sel.ofItems, sel.ofValues, sel.ofTrack, sel.ofSamples, sel.ofView})
 	offsetFlag(c, &how.offset)
+	c.Flags().BoolVar(&more, "append", false, "what pack --append SRC DST would cost")
+	f.registerSource(c)
 	return c
 }
 

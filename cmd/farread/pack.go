@@ -99,10 +99,15 @@ may be; what nobody can know is refused. --time, --times, --time-format and --tz
 Empty cells and NA are gaps. Columns of text (no number among their first 100 values)
 are passed over, and named; --columns and --skip choose.
 
---append puts the array of SRC behind the items of a .b2nd that is there, along the
-first axis: types and all other lengths must be the same. What is there is not sent
-again: S3 copies it, but for the first 5 MiB. Readers see the old array or the new
-one. If somebody else changes it in the meantime, nothing is appended (exit code 5).
+--append puts SRC behind what is in DST, one file that is there: the array behind the
+items of a .b2nd, along the first axis, where types and all other lengths must be the
+same; bytes behind those of a .b2frame; lines, records or files behind the items of a
+.blp that pack made of such; the samples of a WAV, .npy or CSV behind those of a .zoom
+with the same tracks and the same rate, or with times that go on. Times that go back
+are refused. The result is what pack makes of all at once. What is there is not sent
+again: S3 copies it, but for the first 5 MiB and what ends the file. Readers see the old
+file or the new one. If somebody else changes it in the meantime, nothing is appended
+(exit code 5). explain --append tells the cost before.
 
 A DST that exists is refused with exit code 5 unless --force is given, and so is an
 id that the dataset has already. Nothing shows before all of it was read: data go
@@ -139,7 +144,7 @@ func packers() []packer {
 	return []packer{
 		{gulp.Format, []string{gulp.DataSuffix, gulp.MetaSuffix}, []string{"chunk", "layout"}, packGulp},
 		{all.B2ND, []string{pack.ArraySuffix}, slices.Concat(arrayFlagNames(), metaFlagNames(), bloscFlagNames(), []string{"index"}), packArrays},
-		{"b2frame", []string{".b2frame"}, append(bloscFlagNames(), "chunk", "typesize", "index"), packBytes},
+		{frameFormat, []string{".b2frame"}, append(bloscFlagNames(), "chunk", "typesize", "index"), packBytes},
 		{bloscpack.Format, []string{bloscpack.Suffix}, append(bloscFlagNames(), "chunk", "typesize", "records", "checksum"), packItems},
 		{zoomcache.Format, []string{zoomcache.Suffix}, append(zoomFlagNames(), "codec", "dtype", "shape", "order"), packSeries},
 	}
@@ -187,6 +192,8 @@ func newPack(a *app) *cobra.Command {
   farread pack temperature.npy s3://arrays/temperature.b2nd --codec zstd-5
   farread pack temperature.npy s3://arrays/series.b2nd --for series
   farread pack --append today.npy s3://arrays/temperature.b2nd
+  farread pack --append today.csv s3://series/tide.zoom
+  farread pack --append today.jsonl s3://logs/events.blp
   farread pack t2m.npy t2m.b2nd --dims time,lat,lon --coord time=time.npy --attrs t2m.json
   farread pack era5.zarr s3://arrays/era5/ --format b2nd
   farread pack https://host/era5.zarr/t2m t2m.b2nd --chunk-shape 365,90,90
@@ -221,7 +228,7 @@ func newPack(a *app) *cobra.Command {
 				if err := appendable(p, &f, cmd); err != nil {
 					return err
 				}
-				return notRead(args[:last], a.appendArray(cmd.Context(), args[:last], dst, &f))
+				return notRead(args[:last], a.appendTo(cmd.Context(), p, args[:last], dst, &f))
 			}
 			defer sink.NewFolders(b)()
 			return notRead(args[:last], p.pack(cmd.Context(), a, args[:last], dst, &f))
@@ -231,7 +238,7 @@ func newPack(a *app) *cobra.Command {
 	c.Flags().Var(&f.chunk, "chunk", "a chunk of a gulp dataset ends with the id that reaches this size (256MiB); chunks of a .b2frame (4MiB) and of a .blp without items (1MiB) have it")
 	c.Flags().Lookup("chunk").DefValue = "0" // help shows no default, since the default depends on the format
 	c.Flags().BoolVar(&f.force, "force", false, "replace a DST that exists")
-	c.Flags().BoolVar(&f.more, "append", false, "put the array of SRC behind the items of DST, a .b2nd, along its first axis")
+	c.Flags().BoolVar(&f.more, "append", false, "put SRC behind what is in DST, a .b2nd, .b2frame, .blp or .zoom that is there")
 	c.Flags().StringVar(&f.layout, "layout", "", "which images of a gulp are one id: clips, imagefolder, webdataset, flat; empty: by their names")
 	f.array.register(c)
 	f.meta.register(c)

@@ -5,12 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/bloscpack"
+	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/functions/zoom"
 	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/draft"
@@ -18,14 +26,17 @@ import (
 
 // appendReport is the JSON of `pack --append`.
 type appendReport struct {
-	Format string  `json:"format"`
-	Output string  `json:"output"`
-	Shape  []int64 `json:"shape"`  // after the append
-	Added  int64   `json:"added"`  // along the first axis
-	Bytes  int64   `json:"bytes"`  // bytes of the items that were added
-	Stored int64   `json:"stored"` // bytes of the output
-	Sent   int64   `json:"sent"`   // of them, bytes that went to the store
-	Copied int64   `json:"copied"` // of them, bytes that the store copied itself
+	Format   string   `json:"format"`
+	Output   string   `json:"output"`
+	Shape    []int64  `json:"shape,omitempty"`    // of an array, after the append
+	Tracks   int      `json:"tracks,omitempty"`   // of a series
+	Items    int64    `json:"items,omitempty"`    // of a .blp, after the append
+	Added    int64    `json:"added"`              // items along the first axis; samples of all tracks; bytes of a frame; items of a .blp
+	Bytes    int64    `json:"bytes"`              // bytes of SRC, or of the items that were added
+	Stored   int64    `json:"stored"`             // bytes of the output
+	Sent     int64    `json:"sent"`               // of them, bytes that went to the store
+	Copied   int64    `json:"copied"`             // of them, bytes that the store copied itself
+	Warnings []string `json:"warnings,omitempty"` // about SRC
 }
 
 func (r *appendReport) tell(a *app) error {
@@ -36,100 +47,285 @@ func (r *appendReport) tell(a *app) error {
 	if r.Copied > 0 {
 		how += ", " + human.Size(r.Copied) + " copied by the store"
 	}
-	_, err := fmt.Fprintf(a.stdout, "%d added, now %s: %s stored in %s (%s)\n  %s\n", r.Added, human.Shape(r.Shape), human.Size(r.Bytes), human.Size(r.Stored), how, human.Printable(r.Output))
+	added := fmt.Sprintf("%d added", r.Added)
+	switch r.Format {
+	case all.B2ND:
+		added += ", now " + human.Shape(r.Shape)
+	case zoomcache.Format:
+		added = fmt.Sprintf("%s of %s added", human.Plural(r.Added, "sample"), human.Plural(int64(r.Tracks), "track"))
+	case bloscpack.Format:
+		added = fmt.Sprintf("%s added, now %d", human.Plural(r.Added, "item"), r.Items)
+	default:
+		added = human.Plural(r.Added, "byte") + " added"
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s: %s stored in %s (%s)\n  %s\n", added, human.Size(r.Bytes), human.Size(r.Stored), how, human.Printable(r.Output))
 	return err
+}
+
+// A growth says how files of one format grow by --append.
+type growth struct {
+	own  []string // flags that say what the file has already
+	grow func(ctx context.Context, a *app, src string, o *objstore.Object, f *packFlags, rep *appendReport) error
+}
+
+func growths() map[string]growth {
+	return map[string]growth{
+		all.B2ND:         {append([]string{"chunk-shape", "block-shape", "for"}, metaFlagNames()...), growArray},
+		frameFormat:      {[]string{"chunk", "typesize"}, growFrame},
+		bloscpack.Format: {[]string{"chunk", "typesize", "checksum"}, growItems},
+		zoomcache.Format: {[]string{"codec", "zlib", "delta"}, growSeries},
+	}
 }
 
 // appendable refuses what does not go with --append.
 func appendable(p *packer, f *packFlags, cmd *cobra.Command) error {
+	g, ok := growths()[p.format]
 	switch {
-	case p.format != all.B2ND:
-		return usagef("--append is for a .b2nd; a folder of --format gulp grows without it")
+	case p.format == gulp.Format:
+		return usagef("--append is for one file; a folder of --format gulp grows without it")
+	case !ok:
+		return usagef("--append does not go with %s", p.format)
 	case f.force:
 		return usagef("--append keeps what is there, --force replaces it")
 	}
-	for _, name := range append([]string{"chunk-shape", "block-shape", "for"}, metaFlagNames()...) {
+	for _, name := range g.own {
 		if cmd.Flags().Changed(name) {
-			return usagef("--%s does not go with --append: the array has its own already", name)
+			return usagef("--%s does not go with --append: the file has its own already", name)
 		}
 	}
 	return nil
 }
 
-// appendArray packs the array of SRC behind the items of DST.
-func (a *app) appendArray(ctx context.Context, srcs []string, dst target, f *packFlags) error {
+// appendTo puts SRC behind what is in DST.
+func (a *app) appendTo(ctx context.Context, p *packer, srcs []string, dst target, f *packFlags) error {
 	if len(srcs) != 1 {
-		return usagef("%d SRC: an array is made of one", len(srcs))
+		return usagef("%d SRC: --append takes one", len(srcs))
 	}
-	if path.Ext(dst.key) != pack.ArraySuffix {
-		return usagef("--append wants one .b2nd as DST")
-	}
-	if zarrNamed(srcs[0]) {
-		return usagef("--append takes a .npy, a member of a .npz or raw bytes, not Zarr")
-	}
-	arrays, _, err := a.arrays(ctx, srcs[0], f)
-	if err != nil {
-		return at(srcs[0], err)
-	}
-	if len(arrays) > 1 {
-		return usagef("%s has %s: name one with --member", srcs[0], human.Plural(int64(len(arrays)), "array"))
+	if !slices.Contains(p.suffixes, path.Ext(dst.key)) {
+		return usagef("--append wants one %s as DST", p.suffixes[0])
 	}
 	name := join(dst.bucket.Name(), dst.key)
 	o, err := objstore.Open(ctx, dst.bucket, dst.key, objstore.OpenOptions{})
 	if errors.Is(err, objstore.ErrNotFound) {
-		return at(name, fmt.Errorf("there is no array to append to; the first one is packed without --append: %w", err))
+		return at(name, fmt.Errorf("there is nothing to append to; the first one is packed without --append: %w", err))
 	}
 	if err != nil {
 		return at(name, err)
 	}
-	rep := &appendReport{Format: all.B2ND, Output: name, Bytes: arrays[0].NBytes}
-	if err := a.draft(ctx, o, func(file *draft.File) error { return a.growArray(ctx, file, arrays[0], srcs[0], name, f, rep) }, rep); err != nil {
+	rep := &appendReport{Format: p.format, Output: name}
+	if err := growths()[p.format].grow(ctx, a, srcs[0], o, f, rep); err != nil {
 		return err
+	}
+	if a.rehearsal != nil {
+		return a.tellAppend(rep)
+	}
+	for _, w := range rep.Warnings {
+		a.warn(srcs[0], w)
 	}
 	return rep.tell(a)
 }
 
-// growArray appends arr to the array in file.
-func (a *app) growArray(ctx context.Context, file *draft.File, arr pack.Array, src, name string, f *packFlags, rep *appendReport) error {
-	eo := b2nd.EditOptions{Draft: true, Index: f.blosc.choice()}
-	if f.blosc.codec != "" || f.blosc.level.given || f.blosc.filters != nil {
-		encode, err := f.blosc.options()
-		if err != nil {
-			return err
-		}
-		eo.Encode = &encode
+// growArray puts the array of SRC behind the items of a .b2nd.
+func growArray(ctx context.Context, a *app, src string, o *objstore.Object, f *packFlags, rep *appendReport) error {
+	if zarrNamed(src) {
+		return usagef("--append takes a .npy, a member of a .npz or raw bytes, not Zarr")
 	}
-	e, err := b2nd.Edit(ctx, file, eo)
+	arrays, _, err := a.arrays(ctx, src, f)
 	if err != nil {
-		return at(name, err)
-	}
-	b := a.newBar("pack", arr.NBytes)
-	defer b.clear()
-	if err := arr.Append(ctx, e, int64(a.flags.maxMemory)/2, b.set); err != nil {
 		return at(src, err)
 	}
-	rep.Shape, rep.Added = e.Meta().Shape, arr.Shape[0]
-	return at(name, e.Close()) //nolint:contextcheck // writes to a temporary file
+	if len(arrays) > 1 {
+		return usagef("%s has %s: name one with --member", src, human.Plural(int64(len(arrays)), "array"))
+	}
+	arr := arrays[0]
+	rep.Bytes = arr.NBytes
+	return a.draft(ctx, o, func(file *draft.File) error {
+		eo := b2nd.EditOptions{Draft: true, Index: f.blosc.whenGrown(o)}
+		if eo.Encode, err = f.blosc.given(); err != nil {
+			return err
+		}
+		e, err := b2nd.Edit(ctx, file, eo)
+		if err != nil {
+			return at(rep.Output, err)
+		}
+		b := a.newBar("pack", arr.NBytes)
+		defer b.clear()
+		if err := arr.Append(ctx, e, int64(a.flags.maxMemory)/2, b.set); err != nil {
+			return at(src, err)
+		}
+		rep.Shape, rep.Added = e.Meta().Shape, arr.Shape[0]
+		return at(rep.Output, e.Close()) //nolint:contextcheck // writes to a temporary file
+	}, rep)
+}
+
+// growFrame puts the bytes of SRC behind those of a frame.
+func growFrame(ctx context.Context, a *app, src string, o *objstore.Object, f *packFlags, rep *appendReport) error {
+	ob, err := a.client.Open(ctx, src)
+	if err != nil {
+		return at(src, err)
+	}
+	rep.Bytes, rep.Added = ob.Size(), ob.Size()
+	return a.draft(ctx, o, func(file *draft.File) error {
+		eo := cframe.EditOptions{Draft: true, Index: f.blosc.whenGrown(o), Vary: true}
+		if eo.Encode, err = f.blosc.given(); err != nil {
+			return err
+		}
+		e, err := cframe.Edit(ctx, file, eo)
+		if err != nil {
+			return at(rep.Output, err)
+		}
+		b := a.newBar("pack", ob.Size())
+		defer b.clear()
+		if err := pack.AppendBytes(ctx, e, ob, a.window(), defaultFrameChunk, b.set); err != nil {
+			if errors.Is(err, formats.ErrUnsupported) {
+				return at(rep.Output, err)
+			}
+			return at(src, err)
+		}
+		return at(rep.Output, e.Close()) //nolint:contextcheck // writes to a temporary file
+	}, rep)
+}
+
+// growItems puts the items of SRC behind those of a .blp.
+func growItems(ctx context.Context, a *app, src string, o *objstore.Object, f *packFlags, rep *appendReport) error {
+	file, err := bloscpack.Open(ctx, o, bloscpack.Options{})
+	if err != nil {
+		return at(rep.Output, err)
+	}
+	by, err := pack.RecordsOf(file)
+	if err != nil {
+		return at(rep.Output, err)
+	}
+	if r := pack.Records(f.blp.records); r != pack.ByContent && r != by {
+		return usagef("--records %s: the items that are there are %s", r, by)
+	}
+	in, err := a.itemInput(ctx, []string{src}, target{bucket: o.Bucket(), key: o.Info().Key}, by)
+	if err != nil {
+		return err
+	}
+	enc, err := f.blosc.encodeItems(by)
+	if err != nil {
+		return err
+	}
+	b := a.newBar("pack", in.items.Size)
+	defer b.clear()
+	return a.rewrite(ctx, o, func(w objstore.Writer, keep func(off, n int64) error) error {
+		did, err := in.items.Append(ctx, w, file, keep, pack.ItemWrite{Encode: enc, Progress: b.set, Parallel: a.sideBySide(0)})
+		rep.Added, rep.Bytes, rep.Items = did.Items, did.Bytes, file.Len()+did.Items
+		return at(src, err)
+	}, rep)
+}
+
+// growSeries puts the samples of SRC behind those of a .zoom.
+func growSeries(ctx context.Context, a *app, src string, o *objstore.Object, f *packFlags, rep *appendReport) error {
+	w, err := f.zoomOptions()
+	if err != nil {
+		return err
+	}
+	ob, err := a.client.Open(ctx, src)
+	if err != nil {
+		return at(src, err)
+	}
+	if err := f.onlyCSV(ctx, ob); err != nil {
+		return at(src, err)
+	}
+	note, err := a.zoomNote(ctx, src, f)
+	if err != nil {
+		return err
+	}
+	s, err := zoom.Open(ctx, ob, zoom.Options{Note: note, Table: f.zoom.csv})
+	if err != nil {
+		return at(src, err)
+	}
+	about := s.About()
+	rep.Bytes, rep.Warnings = about.Bytes, about.Warnings
+	return a.draft(ctx, o, func(file *draft.File) error {
+		b := a.newBar("pack", ob.Size())
+		defer b.clear()
+		did, err := zoom.Append(ctx, o, file, s, zoom.AppendOptions{Rate: w.Rate, Origin: w.Origin, Watermark: w.Watermark, Progress: b.set})
+		rep.Tracks, rep.Added = did.Tracks, did.Added
+		return at(src, err)
+	}, rep)
+}
+
+// given returns the options of the encoder if one of their flags was given, else nil.
+func (f *bloscFlags) given() (*blosc.EncodeOptions, error) {
+	if f.codec == "" && !f.level.given && f.filters == nil {
+		return nil, nil //nolint:nilnil // the file's own
+	}
+	o, err := f.options()
+	return &o, err
+}
+
+// whenGrown returns whether an append makes an index where there is none. It costs two reads
+// for each chunk that is there, so long files get none unless --index is given; one that is there is kept.
+func (f *bloscFlags) whenGrown(o *objstore.Object) cframe.IndexChoice {
+	const short = 1 << 20
+	if f.index == nil && o.Size() > short {
+		return cframe.NoIndex
+	}
+	return f.choice()
 }
 
 // draft changes the object o, and publishes it if change succeeds.
 func (a *app) draft(ctx context.Context, o *objstore.Object, change func(*draft.File) error, rep *appendReport) error {
-	name := join(o.Bucket().Name(), o.Info().Key)
 	file, err := draft.Open(ctx, o, draft.Options{})
 	if err != nil {
-		return at(name, err)
+		return at(rep.Output, err)
 	}
 	defer file.Close() //nolint:errcheck // a temporary file
 	if err := change(file); err != nil {
 		return err
 	}
-	info, cost, err := file.Commit(ctx, objstore.PutOptions{ContentType: o.Info().ContentType, Meta: o.Info().Meta})
-	if errors.Is(err, objstore.ErrChanged) {
-		err = fmt.Errorf("somebody else has changed it; nothing was appended, try again: %w", err)
-	}
+	w, err := a.successor(ctx, o)
 	if err != nil {
-		return at(name, err)
+		return at(rep.Output, err)
 	}
+	defer w.Abort()
+	info, cost, err := file.CommitTo(ctx, w)
 	rep.Stored, rep.Sent, rep.Copied = info.Size, cost.Sent, cost.Copied
-	return nil
+	return at(rep.Output, lostRace(err))
+}
+
+// rewrite makes a new version of the object o by fill, which calls keep once for bytes that
+// stay, and publishes it.
+func (a *app) rewrite(ctx context.Context, o *objstore.Object, fill func(w objstore.Writer, keep func(off, n int64) error) error, rep *appendReport) error {
+	if err := draft.Changeable(o); err != nil {
+		return at(rep.Output, err)
+	}
+	w, err := a.successor(ctx, o)
+	if err != nil {
+		return at(rep.Output, err)
+	}
+	defer w.Abort()
+	err = fill(w, func(off, n int64) error {
+		k, err := objstore.Splice(ctx, w, o, objstore.Range{Off: off, Len: n})
+		rep.Copied += k
+		return err
+	})
+	if err != nil {
+		return lostRace(err)
+	}
+	info, err := w.Commit(ctx)
+	rep.Stored, rep.Sent = info.Size, info.Size-rep.Copied
+	return at(rep.Output, lostRace(err))
+}
+
+// successor begins the next version of the object o, which must then still be the same. In
+// `explain` nothing is written.
+func (a *app) successor(ctx context.Context, o *objstore.Object) (objstore.Writer, error) {
+	in := o.Info()
+	po := objstore.PutOptions{IfMatch: in.ETag, ContentType: in.ContentType, Meta: in.Meta}
+	if a.rehearsal != nil {
+		return objstore.Rehearse(ctx, o.Bucket(), in.Key, po, a.rehearsal.step)
+	}
+	return o.Bucket().Create(ctx, in.Key, po)
+}
+
+// lostRace says what became of an append if somebody else was faster.
+func lostRace(err error) error {
+	if errors.Is(err, objstore.ErrChanged) {
+		return fmt.Errorf("somebody else has changed it; nothing was appended, try again: %w", err)
+	}
+	return err
 }

@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -51,7 +53,7 @@ func TestAppend(t *testing.T) {
 	}{
 		{[]string{at("other.npy"), at("a.b2nd")}, exitCorrupt, "does not continue"},
 		{[]string{at("part.npy"), at("none.b2nd")}, exitNotFound, "without --append"},
-		{[]string{at("part.npy"), at("x.zoom")}, exitUsage, "for a .b2nd"},
+		{[]string{at("part.npy"), at("x.zoom")}, exitNotFound, "without --append"},
 		{[]string{at("part.npy"), at("a.b2nd"), "--force"}, exitUsage, "--force"},
 		{[]string{at("part.npy"), at("a.b2nd"), "--chunk-shape", "5,5"}, exitUsage, "--chunk-shape"},
 		{[]string{at("part.zarr"), at("a.b2nd")}, exitUsage, "not Zarr"},
@@ -68,12 +70,17 @@ func TestAppend(t *testing.T) {
 	}
 }
 
+// cloudEnv is the environment by which the command finds a local cloud.
+func cloudEnv(s *teststack.Stack) map[string]string {
+	return map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,
+		"AWS_ENDPOINT_URL": s.Endpoint, "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull}
+}
+
 // TestAppendInS3: S3 copies what is there, and of appends side by side none is lost: each is
 // there whole, or was refused.
 func TestAppendInS3(t *testing.T) {
 	s := teststack.Run(t, teststack.Options{Buckets: []string{"arrays"}})
-	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,
-		"AWS_ENDPOINT_URL": s.Endpoint, "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull} {
+	for k, v := range cloudEnv(s) {
 		t.Setenv(k, v)
 	}
 	dir := t.TempDir()
@@ -87,10 +94,20 @@ func TestAppendInS3(t *testing.T) {
 	raw := func(rows string) []string { return []string{"--dtype", "|u1", "--shape", rows + ",65536"} }
 	run(t, append([]string{"pack", at("big.raw"), uri, "--level", "0", "--chunk-shape", "16,65536"}, raw("256")...)...)
 	write(t, at("one.raw"), big[:3*row])
-	var rep appendReport
-	if err := json.Unmarshal([]byte(run(t, append([]string{"pack", "--append", at("one.raw"), uri, "--json"}, raw("3")...)...)), &rep); err != nil {
+	var plan appendPlan
+	if err := json.Unmarshal([]byte(run(t, append([]string{"explain", "--append", at("one.raw"), uri, "--json"}, raw("3")...)...)), &plan); err != nil {
 		t.Fatal(err)
 	}
+	did := runner{}.run(t, append([]string{"pack", "--append", at("one.raw"), uri, "--json", "--stats"}, raw("3")...)...)
+	var rep appendReport
+	var cost struct{ Requests int64 }
+	if err := errors.Join(json.Unmarshal([]byte(did.stdout), &rep), json.Unmarshal([]byte(did.stderr), &cost)); err != nil {
+		t.Fatalf("%v: %s%s", err, did.stdout, did.stderr)
+	}
+	if !reflect.DeepEqual(plan.appendReport, rep) || plan.Reads+plan.Writes != cost.Requests {
+		t.Errorf("explained: %+v; done: %+v in %d requests", plan, rep, cost.Requests)
+	}
+	t.Logf("%d reads of %d bytes, %d writes: %+v", plan.Reads, plan.Read, plan.Writes, rep)
 	if rep.Added != 3 || rep.Copied < 10<<20 || rep.Sent > 7<<20 || rep.Sent+rep.Copied != rep.Stored {
 		t.Errorf("%+v", rep)
 	}

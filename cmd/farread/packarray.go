@@ -46,7 +46,7 @@ func (f *arrayFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.order, "order", "", "`ORDER` of a raw SRC: C (default), or F where the first axis runs fastest")
 	c.Flags().Var(&f.chunkShape, "chunk-shape", "shape of an array's chunks")
 	c.Flags().Var(&f.blockShape, "block-shape", "shape of the blocks in a chunk")
-	c.Flags().Var(&f.use, "for", "choose both shapes for the slices that are read most: series along the first axis, planes of the last two, both, or small cubes")
+	c.Flags().Var(&f.use, "for", "choose both shapes for the slices that are read most: USE is series (along the first axis), planes (of the last two), both, or cubes (small ones)")
 	_ = c.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{
 		"series\talong the first axis", "planes\tover the last two axes", "both\tseries as often as planes", "cubes\tsmall boxes"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
 }
@@ -55,7 +55,7 @@ func (f *arrayFlags) register(c *cobra.Command) {
 type useFlag b2nd.Use
 
 func (u *useFlag) String() string { return "" }
-func (u *useFlag) Type() string   { return "series|planes|both|cubes" }
+func (u *useFlag) Type() string   { return "USE" }
 func (u *useFlag) Set(text string) error {
 	use, err := b2nd.ParseUse(text)
 	*u = useFlag(use)

@@ -141,12 +141,17 @@ func (a *app) itemWrite(dst target, f *packFlags) (pack.ItemWrite, error) {
 	if o.Chunk > maxFrameChunk {
 		return o, usagef("--chunk %s: want 1 GiB at most", &f.chunk)
 	}
-	room := int64(a.flags.maxMemory) / 8 / max(o.Chunk, pack.DefaultItemChunk)
-	o.Parallel = int(max(min(room, int64(runtime.GOMAXPROCS(0))), 1))
+	o.Parallel = a.sideBySide(o.Chunk)
 	if !isLocal(dst.bucket) {
 		o.MaxAppend = bloscpack.NoAppend // objects in a store do not grow
 	}
 	return o, nil
+}
+
+// sideBySide is how many batches of chunks are encoded at a time.
+func (a *app) sideBySide(chunk int64) int {
+	room := int64(a.flags.maxMemory) / 8 / max(chunk, pack.DefaultItemChunk)
+	return int(max(min(room, int64(runtime.GOMAXPROCS(0))), 1))
 }
 
 // encodeItems returns the options for compressing items. Nil means the defaults.

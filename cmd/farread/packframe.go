@@ -137,6 +137,9 @@ func parseFilter(text string) (blosc.Filter, error) {
 	return f, nil
 }
 
+// frameFormat is the name of frames of bytes in --format.
+const frameFormat = "b2frame"
+
 // defaultFrameChunk is the number of decoded bytes of a chunk, as in arrays.
 const defaultFrameChunk = 4 << 20
 
@@ -162,7 +165,7 @@ func packBytes(ctx context.Context, a *app, srcs []string, dst target, f *packFl
 	if err != nil {
 		return at(srcs[0], err)
 	}
-	rep := &arrayReport{Format: "b2frame", Bytes: ob.Size(), Stored: info.Size, Outputs: []string{join(dst.bucket.Name(), dst.key)}}
+	rep := &arrayReport{Format: frameFormat, Bytes: ob.Size(), Stored: info.Size, Outputs: []string{join(dst.bucket.Name(), dst.key)}}
 	return rep.tell(a)
 }
 

@@ -102,6 +102,25 @@ func (s *SectionBuilder) Drop() {
 	s.pages, s.spilled, s.before = nil, nil, 0
 }
 
+// Lose lists n bytes of the object from off on, which an index before this one has spilled
+// there, as those of dropped sections. read gives at most most of them at a time, in order; it
+// is called before any Spill.
+func (b *Builder) Lose(off, n int64, read func(off, n int64) ([]byte, error), most int64) error {
+	if b.sum == nil {
+		b.sum = sha256.New()
+	}
+	for at := off; at < off+n; {
+		p, err := read(at, min(off+n-at, most))
+		if err != nil {
+			return err
+		}
+		b.sum.Write(p)
+		at += int64(len(p))
+	}
+	b.dead = append(b.dead, seam{1, off, n})
+	return nil
+}
+
 // release forgets the pages in memory.
 func (s *SectionBuilder) release() {
 	for _, p := range s.data {

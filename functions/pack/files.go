@@ -142,7 +142,11 @@ func isMarker(name string) bool {
 
 // files passes on the files of src and returns their names. Errors name the file.
 func (c *cutter) files(ctx context.Context, src Source, l Limits) (*names, error) {
-	list := newNames(l.Meta)
+	return c.moreFiles(ctx, src, l, newNames(l.Meta))
+}
+
+// moreFiles is files for a list that has names already.
+func (c *cutter) moreFiles(ctx context.Context, src Source, l Limits, list *names) (*names, error) {
 	var buf []byte
 	one := func(e File, r io.Reader) error {
 		switch {

@@ -43,9 +43,8 @@ type File struct {
 // Open begins to change the object o. It makes no request. ctx is for all reads of o. An
 // object whose ETag does not name its bytes for certain cannot be changed: ErrInvalid.
 func Open(ctx context.Context, o *objstore.Object, opts Options) (*File, error) {
-	if tag := o.Info().ETag; tag == "" || strings.HasPrefix(tag, "W/") {
-		return nil, &objstore.Error{Op: "put", Bucket: o.Bucket().Name(), Key: o.Info().Key,
-			Err: fmt.Errorf("the server gives no strong ETag, so an object cannot be changed safely: %w", objstore.ErrInvalid)}
+	if err := Changeable(o); err != nil {
+		return nil, err
 	}
 	temp, err := os.CreateTemp(opts.Dir, "farread-draft-")
 	if err != nil {
@@ -56,6 +55,15 @@ func Open(ctx context.Context, o *objstore.Object, opts Options) (*File, error) 
 		f.name = temp.Name()
 	}
 	return f, nil
+}
+
+// Changeable returns the error of Open for an object that cannot be changed, else nil.
+func Changeable(o *objstore.Object) error {
+	if tag := o.Info().ETag; tag == "" || strings.HasPrefix(tag, "W/") {
+		return &objstore.Error{Op: "put", Bucket: o.Bucket().Name(), Key: o.Info().Key,
+			Err: fmt.Errorf("the server gives no strong ETag, so an object cannot be changed safely: %w", objstore.ErrInvalid)}
+	}
+	return nil
 }
 
 // Size returns the length of the changed object.
@@ -148,7 +156,14 @@ func (f *File) Commit(ctx context.Context, o objstore.PutOptions) (objstore.Info
 		return objstore.Info{}, Cost{}, err
 	}
 	defer w.Abort()
+	return f.CommitTo(ctx, w)
+}
+
+// CommitTo is Commit by a Writer of the object's bucket that has nothing yet; the condition is the
+// caller's. The caller aborts w.
+func (f *File) CommitTo(ctx context.Context, w objstore.Writer) (objstore.Info, Cost, error) {
 	var c Cost
+	var err error
 	for at := int64(0); at < f.size; {
 		n, changed := f.dirty.run(at, f.size)
 		if changed {

@@ -13,8 +13,10 @@
 //     and never listed. Those that a killed process left behind can be deleted once
 //     no writer runs: find DIR -name '.farread-*.tmp' -mmin +1440 -delete
 //   - IfAbsent is exact among all processes, by link(2) (best effort, like
-//     IfMatch, on file systems without links). IfMatch is exact among the users
-//     of one Bucket; a foreign process can come between the check and the rename.
+//     IfMatch, on file systems without links). IfMatch is exact among all processes
+//     that write through this package, by flock(2) of the folder (elsewhere, and where a
+//     file system has no such locks, among the users of one Bucket); others can come
+//     between the check and the rename.
 //   - Symbolic links are followed while they stay inside the folder; listings
 //     show those to files and pass over those to folders, unless the prefix goes
 //     through one. Files whose names are not UTF-8 are not listed.

@@ -358,6 +358,9 @@ func (w *writer) publish() (objstore.Info, error) {
 
 // rename is the one atomic step.
 func (w *writer) rename() error {
+	if !w.o.IfAbsent {
+		defer lockFolder(w.root, filepath.Dir(w.name))()
+	}
 	old, err := stat(w.root, w.key, w.name)
 	there := err == nil
 	switch {

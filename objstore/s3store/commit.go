@@ -59,6 +59,9 @@ func (w *writer) Commit(ctx context.Context) (objstore.Info, error) { //nolint:c
 }
 
 func (w *writer) put(ctx context.Context, info *objstore.Info) error {
+	if w.rehearsed("put", w.size) {
+		return nil
+	}
 	in := &s3.PutObjectInput{Bucket: &w.b.cfg.Bucket, Key: &w.key, Body: w.whole(), ContentLength: &w.size,
 		ContentType: opt(w.o.ContentType), Metadata: encodeMeta(w.o.Meta), IfMatch: opt(w.o.IfMatch), ChecksumCRC32: w.b.checksum(w.pieces()), RequestPayer: w.b.payer}
 	if w.o.IfAbsent {
@@ -99,6 +102,9 @@ func (w *writer) complete(ctx context.Context, info *objstore.Info) error {
 	w.start(1, w.head, w.lead)
 	if err := w.wait(ctx, 0); err != nil {
 		return err
+	}
+	if w.rehearsed("complete", 0) {
+		return nil
 	}
 	sort.Slice(w.parts, func(i, j int) bool { return *w.parts[i].PartNumber < *w.parts[j].PartNumber })
 	in := &s3.CompleteMultipartUploadInput{Bucket: &w.b.cfg.Bucket, Key: &w.key, UploadId: w.upload, IfMatch: opt(w.o.IfMatch),

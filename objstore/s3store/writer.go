@@ -62,6 +62,7 @@ type writer struct {
 
 	ctx  context.Context //nolint:containedctx // that of Create: io.Writer has no room for one
 	stop func() bool
+	dry  func(objstore.Step) // a rehearsal: called in place of each request; nil: none
 	// Parts are sent under a context of their own, which ends a moment after the
 	// caller's.
 	sending context.Context //nolint:containedctx // of the writer's goroutines
@@ -103,6 +104,15 @@ type sent struct {
 // o.Meta may have letters in lower case, digits, "-", "_" and "."; others are
 // ErrInvalid.
 func (b *Bucket) Create(ctx context.Context, key string, o objstore.PutOptions) (objstore.Writer, error) {
+	return b.create(ctx, key, o, nil)
+}
+
+// Rehearse implements objstore.Rehearser: the parts are those of Create.
+func (b *Bucket) Rehearse(ctx context.Context, key string, o objstore.PutOptions, step func(objstore.Step)) (objstore.Writer, error) {
+	return b.create(ctx, key, o, step)
+}
+
+func (b *Bucket) create(ctx context.Context, key string, o objstore.PutOptions, dry func(objstore.Step)) (objstore.Writer, error) {
 	err := errors.Join(checkKey(key), checkMeta(o.Meta))
 	if err == nil && o.IfAbsent && o.IfMatch != "" {
 		err = fmt.Errorf("IfAbsent together with IfMatch: %w", objstore.ErrInvalid)
@@ -113,7 +123,7 @@ func (b *Bucket) Create(ctx context.Context, key string, o objstore.PutOptions) 
 	if err != nil {
 		return nil, b.fail(ctx, "put", key, objstore.Range{}, err)
 	}
-	w := &writer{b: b, key: key, o: o, n: 2, done: make(chan sent, 2), ctx: ctx}
+	w := &writer{b: b, key: key, o: o, n: 2, done: make(chan sent, 2), ctx: ctx, dry: dry}
 	w.sending, w.cut = context.WithCancel(context.WithoutCancel(ctx))
 	w.mu.Lock() // the context may end before stop is set
 	defer w.mu.Unlock()
@@ -148,6 +158,14 @@ func (w *writer) Write(p []byte) (int, error) {
 	}
 	w.size += int64(n)
 	return n, nil
+}
+
+// rehearsed reports whether a request is only told of.
+func (w *writer) rehearsed(op string, n int64) bool {
+	if w.dry != nil {
+		w.dry(objstore.Step{Op: op, Len: n})
+	}
+	return w.dry != nil
 }
 
 func (w *writer) usable() error {
@@ -217,6 +235,10 @@ func (w *writer) start(n int32, buf, before []byte) {
 }
 
 func (w *writer) begin(ctx context.Context) error {
+	if w.rehearsed("create", 0) {
+		w.upload = new(string)
+		return nil
+	}
 	in := &s3.CreateMultipartUploadInput{Bucket: &w.b.cfg.Bucket, Key: &w.key, ContentType: opt(w.o.ContentType),
 		Metadata: encodeMeta(w.o.Meta), RequestPayer: w.b.payer}
 	if w.b.cfg.Checksum == Always {
@@ -258,6 +280,9 @@ func (w *writer) wait(ctx context.Context, n int) error {
 }
 
 func (w *writer) send(ctx context.Context, n int32, part pieces) (types.CompletedPart, error) {
+	if w.rehearsed("part", part.size()) {
+		return types.CompletedPart{PartNumber: &n}, nil
+	}
 	p := types.CompletedPart{PartNumber: &n, ChecksumCRC32: w.b.checksum(part)}
 	ctx = silence.More(ctx, httplimit.Work(part.size()), false)
 	err := w.b.call(ctx, func(ctx context.Context, with func(*s3.Options)) error {
@@ -347,7 +372,7 @@ func (w *writer) drop(err error) {
 	}
 	late.Stop()
 	w.close(err)
-	if w.upload == nil {
+	if w.upload == nil || w.dry != nil {
 		return
 	}
 	limit := abortTime
