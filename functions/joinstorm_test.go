@@ -329,4 +329,3 @@ func TestJoinRaw(t *testing.T) {
 		t.Errorf("% x, %v", got, err)
 	}
 }
-
