@@ -90,13 +90,18 @@ func parseJoints(p []byte, rows int64) (j joints, err error) {
 		return bad("not what farread writes")
 	case v.Version != joinVersion:
 		return joints{}, fmt.Errorf("record of appended uploads: version %d: %w", v.Version, formats.ErrUnsupported)
-	case len(v.Uploads) > maxJoints+1 || v.Before.uploads < 0 || v.Before.rows < 0:
-		return bad("%d uploads behind %d", len(v.Uploads), v.Before.uploads)
+	case len(v.Uploads) == 0 || len(v.Uploads) > maxJoints+1 || v.Before.uploads < 0 || v.Before.rows < 0,
+		v.Before.uploads == 0 && (v.Before.rows > 0 || v.Before.key != ""):
+		return bad("%d uploads behind %d of %d rows", len(v.Uploads), v.Before.uploads, v.Before.rows)
 	}
 	j.before.uploads, j.before.rows, j.before.key = v.Before.uploads, v.Before.rows, v.Before.key
 	left, last := rows-j.before.rows, j.before.key
 	for i, at := range v.Uploads {
-		if at.rows < 0 || left < at.rows || at.key < last || at.key == last && at.id != "" && (i > 0 || j.before.uploads > 0) {
+		inOrder := at.key > last
+		if at.id == "" {
+			inOrder = at.key == last && (i > 0 || j.before.uploads > 0)
+		}
+		if at.rows < 0 || left < at.rows || !inOrder {
 			return bad("upload %d, %q, of %d rows", i, at.key, at.rows)
 		}
 		left, last = left-at.rows, at.key
@@ -148,13 +153,7 @@ func (j *joints) find(key string) (i int, row int64, there bool, err error) {
 			key, j.before.key, j.before.uploads, ErrForgotten, formats.ErrUnsupported)
 	}
 	i = sort.Search(len(j.list), func(i int) bool { return j.list[i].key >= key })
-	if i < len(j.list) && j.list[i].key == key && j.list[i].id != "" {
-		there = true
-	} else {
-		for i < len(j.list) && j.list[i].key == key {
-			i++
-		}
-	}
+	there = i < len(j.list) && j.list[i].key == key && j.list[i].id != ""
 	row = j.before.rows
 	for _, at := range j.list[:i] {
 		row += at.rows
