@@ -41,7 +41,9 @@ func (j *Job) join(ctx context.Context, src objstore.Bucket, u functions.Upload,
 	}
 	g := &arrayGrower{a: a, encode: j.Encode, chosen: j.Items.Encode != nil, still: func(context.Context) error { return nil }}
 	joined := functions.Joined{Bucket: j.Out, Key: j.To, Moved: func(rows int64) {
-		j.warn(u, fmt.Sprintf("appended in the order of keys: %d rows of %s lay behind its place", rows, j.To))
+		if j.Options.Remark != nil {
+			j.Options.Remark(u.Key, fmt.Sprintf("%d rows of %s lay behind its place and were moved", rows, j.To))
+		}
 	}}
 	if noteTag != "" {
 		joined.Layout = "note " + noteTag
