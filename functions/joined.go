@@ -120,7 +120,7 @@ func (j Joined) once(ctx context.Context, c *clock, u Upload, g Grower) ([]objst
 	if err := list.put(i, there, at); err != nil {
 		return nil, err
 	}
-	if record, err = list.append(nil); err != nil {
+	if record, err = list.encode(); err != nil {
 		return nil, err
 	}
 	info, err := j.change(ctx, o, func(f *draft.File) error { return g.Replace(ctx, o, f, row, drop, record) })
@@ -159,7 +159,7 @@ func (j Joined) begin(ctx context.Context, c *clock, u Upload, g Grower) ([]objs
 	if want, err := at.wanted(ctx, c, u, joint{}); err != nil || !want {
 		return nil, err
 	}
-	record, err := (&joints{list: []joint{at}}).append(nil)
+	record, err := (&joints{list: []joint{at}}).encode()
 	if err != nil {
 		return nil, err
 	}

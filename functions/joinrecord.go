@@ -115,18 +115,15 @@ func parseJoints(p []byte, rows int64) (j joints, err error) {
 	return j, nil
 }
 
-// append appends the record to p. What does not fit is forgotten first: the uploads with the
+// encode returns the record. What does not fit is forgotten first: the uploads with the
 // smallest keys, but never the last one.
-func (j *joints) append(p []byte) ([]byte, error) {
+func (j *joints) encode() ([]byte, error) {
 	for {
 		j.forget(len(j.list) - maxJoints)
 		v := joinJSON{Version: joinVersion, Before: joinBefore(j.before), Uploads: j.list}
 		text, err := json.Marshal(v)
-		if err != nil {
-			return p, err
-		}
-		if len(text) <= maxJoinRecord || len(j.list) == 1 {
-			return append(p, text...), nil
+		if err != nil || len(text) <= maxJoinRecord || len(j.list) == 1 {
+			return text, err
 		}
 		j.forget(len(j.list)/8 + 1)
 	}

@@ -34,7 +34,7 @@ func TestJointsForget(t *testing.T) {
 			}
 		}
 		total := sum(j)
-		p, err := j.append(nil)
+		p, err := j.encode()
 		if err != nil || len(p) > maxJoinRecord || c.keep > 0 && len(j.list) != c.keep {
 			t.Errorf("%s: %d bytes, %d uploads, %v", name, len(p), len(j.list), err)
 		}
@@ -121,7 +121,7 @@ func FuzzJoints(f *testing.F) {
 			}
 			return
 		}
-		out, err := j.append(nil)
+		out, err := j.encode()
 		if err != nil {
 			t.Fatal(err)
 		}
