@@ -16,6 +16,8 @@ import (
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/internal/racetest"
+	"github.com/farread/farread/internal/tracetest"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/draft"
 )
@@ -59,7 +61,11 @@ func rows(tb testing.TB, r *rand.Rand, n int64, tail []int64, fortran bool) (fil
 // are, the dataset is the sum of them after each.
 func TestJoinPlaces(t *testing.T) {
 	t.Parallel()
-	for name, tail := range map[string][]int64{"line": {}, "table": {300_000}, "wide": {5_000_000}, "cube": {2, 400, 900}} {
+	steps := 12
+	if racetest.On { // there is one goroutine
+		steps = 3
+	}
+	for name, tail := range map[string][]int64{"line": {}, "table": {300_000}, "wide": {2_200_000}, "cube": {2, 400, 900}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(uint64(len(name)), 5))
@@ -70,7 +76,7 @@ func TestJoinPlaces(t *testing.T) {
 				most = 3
 			}
 			have := map[string][]byte{}
-			for seq := range 12 {
+			for seq := range steps {
 				n, fortran := r.Int64N(most), len(tail) == 1 && r.IntN(3) == 0
 				file, items := rows(t, r, n, tail, fortran)
 				key := fmt.Sprintf("%02d.npy", r.IntN(8))
@@ -91,7 +97,7 @@ func TestJoinPlaces(t *testing.T) {
 				}
 				a.want(t, a.job.To, want)
 			}
-			if n := len(have); n < 3 {
+			if n := len(have); n < 2 {
 				t.Errorf("%d uploads", n)
 			}
 		})
@@ -189,4 +195,28 @@ func TestJoinCommand(t *testing.T) {
 	if got, want := pack.Command(r, functions.Upload{Bucket: "ups", Key: "d/1.npy"}), "farread pack --append 's3://ups/d/1.npy' 's3://sets/p/days.b2nd' --codec lz4"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
+}
+
+// TestJoinTrace pins the requests of an upload that begins a dataset, of one that is appended,
+// of one that comes again, and of one that is put in its place.
+func TestJoinTrace(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 3))
+	a := newArrayJob()
+	a.job.Format, a.job.To = b2nd.Format, "all.b2nd"
+	var log tracetest.Log
+	in := objstore.Chain(a.in, log.Middleware())
+	a.job.Out = objstore.Chain(a.out, log.Middleware())
+	file, _ := rows(t, r, 5, []int64{7}, false)
+	var u functions.Upload
+	for seq, key := range []string{"2.npy", "3.npy", "3.npy", "1.npy"} {
+		if seq != 2 { // the event before comes again
+			u = a.put(t, key, file)
+			u.Sequencer = fmt.Sprintf("%02X", seq)
+		}
+		infos, err := a.job.Run(t.Context(), in, u)
+		log.Step(fmt.Sprintf("%s, %d bytes", key, len(file)))
+		log.Note(fmt.Sprintf("%d objects, %v", len(infos), err))
+	}
+	log.Golden(t, "testdata/join.trace")
 }
