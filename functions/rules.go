@@ -34,7 +34,11 @@ type Rule struct {
 	// "flat"; empty: by their names. It needs the format "gulp".
 	Layout string `json:"layout,omitempty"`
 	Chunk  int64  `json:"chunk,omitempty"` // bytes of one chunk of a bloscpack without records; 0: the format's default
-	CSV    *CSV   `json:"csv,omitempty"`   // for "zoom", how CSVs are read; nil: names and values of their columns decide
+	// Append says that the arrays of all uploads join one dataset, whose key is Out.Prefix and
+	// To: see Joined. It needs the format "b2nd" and a To that ends in ".b2nd".
+	Append bool   `json:"append,omitempty"`
+	To     string `json:"to,omitempty"`  // key of that dataset behind Out.Prefix; at most 512 bytes
+	CSV    *CSV   `json:"csv,omitempty"` // for "zoom", how CSVs are read; nil: names and values of their columns decide
 	Out    Out    `json:"out"`
 	Shape  string `json:"shape,omitempty"` // event shape that the local cloud delivers; in AWS the wiring decides. Empty: "s3"
 }
@@ -72,6 +76,20 @@ func shapes() []string {
 
 // zoomJob makes one format only; its codecs are types of samples.
 const zoomJob = "zoom"
+
+// Joined is the key of the dataset that the uploads of a rule with Append become, else "".
+func (r Rule) Joined() string {
+	if !r.Append {
+		return ""
+	}
+	return r.Out.Prefix + r.To
+}
+
+const (
+	// maxTo is the longest To: with the longest prefix it is a key.
+	maxTo    = 512
+	toSuffix = ".b2nd"
+)
 
 // maxOutPrefix leaves most of a key's 1024 bytes to the upload's own name.
 const maxOutPrefix = 256
@@ -183,6 +201,7 @@ func (r Rule) badPack(bad func(format string, a ...any)) {
 	} else if r.Layout != "" && r.Format != "gulp" {
 		bad("layout %q: images have one, under format gulp alone", r.Layout)
 	}
+	r.badAppend(bad)
 	if r.Chunk < 0 {
 		bad("chunk %d is negative", r.Chunk)
 	}
@@ -204,6 +223,23 @@ func (r Rule) badZoom(bad func(format string, a ...any)) {
 	}
 	if r.Codec != "" && !sampleText.MatchString(r.Codec) {
 		bad("codec %q: job %q takes a type of samples: f32, f64, i16, u8, pcm-i16 …", r.Codec, r.Job)
+	}
+}
+
+// badAppend tells the contradictions in what a rule says about appending.
+func (r Rule) badAppend(bad func(format string, a ...any)) {
+	switch {
+	case r.To != "" && !r.Append:
+		bad("to %q: it names the dataset of a rule that says \"append\": true", r.To)
+	case !r.Append:
+	case r.Job == zoomJob:
+		bad("append: zoom-cache files do not grow by a rule; make one of each upload, or arrays with job \"pack\" and format \"b2nd\"")
+	case r.Format != "b2nd":
+		bad("append: of format b2nd alone, not %q", r.Format)
+	case r.To == "":
+		bad("append: to is missing, the key of the dataset behind out.prefix, as \"days.b2nd\"")
+	case !strings.HasSuffix(r.To, toSuffix) || !utf8.ValidString(r.To) || len(r.To) > maxTo:
+		bad("to %q is not the key of a %s of at most %d bytes of UTF-8", r.To, toSuffix, maxTo)
 	}
 }
 

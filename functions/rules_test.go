@@ -77,6 +77,10 @@ func sameFields(t *testing.T, where string, typ reflect.Type, s schema) {
 			if p.Type != "string" && p.Enum == nil {
 				t.Errorf("%s.%s: %q", where, name, p.Type)
 			}
+		case reflect.Bool:
+			if p.Type != "boolean" {
+				t.Errorf("%s.%s: %q", where, name, p.Type)
+			}
 		case reflect.Int64:
 			if p.Type != "integer" {
 				t.Errorf("%s.%s: %q", where, name, p.Type)
@@ -115,6 +119,12 @@ func TestRulesValidate(t *testing.T) {
 		"records":    {`[{"bucket":"ups","job":"pack","format":"bloscpack","records":"words","out":{"bucket":"sets"}}]`, "records"},
 		"of arrays":  {`[{"bucket":"ups","job":"pack","format":"b2nd","records":"lines","out":{"bucket":"sets"}}]`, "by format bloscpack alone"},
 		"by content": {`[{"bucket":"ups","job":"pack","records":"jsonl","out":{"bucket":"sets"}}]`, "by format bloscpack alone"},
+		"append":     {`[{"bucket":"ups","job":"pack","format":"b2nd","codec":"lz4","append":true,"to":"a.b2nd","out":{"bucket":"sets"}}]`, ""},
+		"not to":     {`[{"bucket":"ups","job":"pack","format":"b2nd","append":true,"out":{"bucket":"sets"}}]`, "to is missing"},
+		"only to":    {`[{"bucket":"ups","job":"pack","format":"b2nd","to":"a.b2nd","out":{"bucket":"sets"}}]`, "\"append\": true"},
+		"to what":    {`[{"bucket":"ups","job":"pack","format":"b2nd","append":true,"to":"a.npy","out":{"bucket":"sets"}}]`, "not the key of a .b2nd"},
+		"append any": {`[{"bucket":"ups","job":"pack","append":true,"to":"a.b2nd","out":{"bucket":"sets"}}]`, "of format b2nd alone"},
+		"zoom grows": {`[{"bucket":"ups","job":"zoom","append":true,"to":"a.zoom","out":{"bucket":"sets"}}]`, "zoom-cache files do not grow"},
 		"trailing":   {`[{"bucket":"ups","job":"pack","out":{"bucket":"sets"}}] x`, "text after"},
 		"empty":      {`[]`, "empty"},
 	} {

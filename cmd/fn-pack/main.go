@@ -15,7 +15,8 @@ import (
 func main() {
 	jobs := func(log *slog.Logger) map[string]functions.JobMaker {
 		warn := func(key, text string) { log.Warn("left undone", "key", key, "why", text) }
-		return map[string]functions.JobMaker{"pack": pack.New(pack.Options{Warn: warn})}
+		late := func(key, text string) { log.Info("came late", "key", key, "why", text) }
+		return map[string]functions.JobMaker{"pack": pack.New(pack.Options{Warn: warn, Remark: late})}
 	}
 	if err := bootstrap.Run(jobs, pack.Command); err != nil {
 		fmt.Fprintln(os.Stderr, "fn-pack:", err)

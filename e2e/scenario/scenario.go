@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/s3store"
@@ -71,7 +72,7 @@ type Pipeline struct {
 // Prefixes returns the prefixes of uploads by function. The last one of fn-pack
 // is for keys that begin with a slash.
 func Prefixes() map[string][]string {
-	return map[string][]string{"fn-pack": {"pack/", "spare/", "/"}, "fn-zoom": {"zoom/"}}
+	return map[string][]string{"fn-pack": {"pack/", "spare/", joinPrefix, "/"}, "fn-zoom": {"zoom/"}}
 }
 
 // Rules returns the rules of a pipeline with these buckets, for one function ("":
@@ -84,8 +85,11 @@ func Rules(p *Pipeline, function, shape string) functions.Rules {
 		}
 		for _, prefix := range Prefixes()[name] {
 			r := functions.Rule{Bucket: p.Uploads, Prefix: prefix, Job: strings.TrimPrefix(name, "fn-"), Out: functions.Out{Bucket: p.Datasets}, Shape: shape}
-			if prefix == "spare/" {
+			switch prefix {
+			case "spare/":
 				r.Out.Bucket = p.Spare
+			case joinPrefix:
+				r.Format, r.Append, r.To = b2nd.Format, true, joinedKey
 			}
 			rules = append(rules, r)
 		}
@@ -115,6 +119,7 @@ func Run(t *testing.T, c Cloud, paths []string) {
 				{"presigned", Options{}, presigned},
 				{"given up", Options{Hasty: true}, givenUp},
 				{"backfill", Options{}, backfilled},
+				{"joined", Options{Versioned: true}, joined},
 			} {
 				t.Run(s.name, func(t *testing.T) {
 					t.Parallel()

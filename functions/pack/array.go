@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"slices"
@@ -227,9 +226,7 @@ const text32 = 0xdb
 
 // typeLayer is the metalayer that tells the type.
 func typeLayer(d dtype.DType) cframe.Metalayer {
-	text := d.String()
-	p := binary.BigEndian.AppendUint32([]byte{text32}, uint32(len(text)))
-	return cframe.Metalayer{Name: TypeLayer, Data: append(p, text...)}
+	return cframe.Metalayer{Name: TypeLayer, Data: textLayer([]byte(d.String()))}
 }
 
 // SourceType returns the type of an array's items in the source, with gaps between
@@ -237,10 +234,11 @@ func typeLayer(d dtype.DType) cframe.Metalayer {
 // the layers store no such type, or one that does not fit d.
 func SourceType(layers []cframe.Metalayer, d dtype.DType) dtype.DType {
 	for _, l := range layers {
-		if l.Name != TypeLayer || len(l.Data) < 5 || l.Data[0] != text32 || int64(binary.BigEndian.Uint32(l.Data[1:])) != int64(len(l.Data)-5) {
+		text, ok := layerText(l.Data)
+		if l.Name != TypeLayer || !ok {
 			continue
 		}
-		if source, err := dtype.Parse(string(l.Data[5:])); err == nil && source.Packed().Equal(d) {
+		if source, err := dtype.Parse(string(text)); err == nil && source.Packed().Equal(d) {
 			return source
 		}
 	}

@@ -194,6 +194,9 @@ func (j *Job) publishArrays(ctx context.Context, src objstore.Bucket, u function
 	if err := kit.Fits(ctx, max(size, u.Size), slowest); err != nil {
 		return nil, err
 	}
+	if j.To != "" {
+		return j.join(ctx, src, u, list, tag)
+	}
 	layout := arrayLayout + j.codecLayout()
 	if note != nil { // another note makes another array of the same data
 		layout = arrayLayout + " note " + tag + j.codecLayout()

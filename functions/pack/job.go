@@ -54,7 +54,7 @@ func New(o Options) functions.JobMaker {
 		}
 		o := o
 		o.Layout = layout
-		j := &Job{Out: out, Prefix: r.Out.Prefix, Format: r.Format, Encode: enc, Options: o, Records: by}
+		j := &Job{Out: out, Prefix: r.Out.Prefix, To: r.Joined(), Format: r.Format, Encode: enc, Options: o, Records: by}
 		j.Items = ItemWrite{Chunk: r.Chunk, Parallel: runtime.GOMAXPROCS(0)}
 		if r.Codec != "" {
 			j.Items.Encode = &enc
@@ -72,6 +72,7 @@ const maxRuleChunk = 32 << 20
 type Job struct {
 	Out     objstore.Bucket
 	Prefix  string
+	To      string              // key of the dataset that all uploads become; "": each has an output of its own
 	Format  string              // format of outputs: "gulp", "b2nd", "bloscpack"; "": by content
 	Encode  blosc.EncodeOptions // encoding of arrays; New sets DefaultEncode unless the rule has a codec
 	Records Records             // for "bloscpack": says how the upload is cut into records
@@ -88,14 +89,15 @@ type Job struct {
 // archive whose first file is no JPEG, and all other bytes get ".blp". If this version,
 // or a newer one, is packed, Run writes nothing and returns nothing. If the content has
 // become of another kind, Run deletes the output of the older version. An upload that
-// the rule's format does not take is a permanent failure.
+// the rule's format does not take is a permanent failure. If there is a To, the array of
+// an upload joins that dataset: see functions.Joined.
 func (j *Job) Run(ctx context.Context, src objstore.Bucket, u functions.Upload) ([]objstore.Info, error) {
 	folder, _, closing := functions.Closing(u.Key)
 	if isLabels(u.Key) && !j.forced() {
 		return nil, fmt.Errorf("labels wait for the marker of their folder: %w", functions.ErrSkip)
 	}
 	obj, u, err := kit.Open(ctx, src, u)
-	if errors.Is(err, objstore.ErrChanged) && !closing {
+	if errors.Is(err, objstore.ErrChanged) && !closing && j.To == "" {
 		if failed := j.replaced(ctx, src, u); failed != nil {
 			return nil, failed
 		}
@@ -237,6 +239,9 @@ func Command(r functions.Rule, u functions.Upload) string {
 	from := u.Key
 	if folder, _, ok := functions.Closing(u.Key); ok {
 		from = folder
+	}
+	if to := r.Joined(); to != "" {
+		return "farread pack --append " + kit.Quote("s3://"+u.Bucket+"/"+from) + " " + kit.Quote("s3://"+r.Out.Bucket+"/"+to) + commandFlags(r)
 	}
 	return kit.Command(r, u, from, commandSuffix(r, u)) + commandFlags(r)
 }

@@ -88,6 +88,9 @@ type Options struct {
 	// Warn is called if a Job leaves something undone without failing. Nil
 	// means no call.
 	Warn func(key, text string)
+	// Remark is called with what is worth a line about an upload that was done: that it came
+	// late to a dataset of many. Nil means no call.
+	Remark func(key, text string)
 }
 
 // Result is the result of Stream.

@@ -140,6 +140,7 @@ type run struct {
 const (
 	uploads  = "uploads"
 	datasets = "datasets"
+	joined   = "joined/days.b2nd" // what uploads below join/ become
 )
 
 func start(t *testing.T, o options) *cloud {
@@ -198,6 +199,7 @@ func rules(shape, codec string) functions.Rules {
 	return functions.Rules{
 		{Bucket: uploads, Prefix: "gulp/", Job: "pack", Format: "gulp", Out: out, Shape: shape},
 		{Bucket: uploads, Prefix: "b2nd/", Job: "pack", Format: "b2nd", Out: out, Shape: shape},
+		{Bucket: uploads, Prefix: "join/", Job: "pack", Format: "b2nd", Append: true, To: joined, Out: out, Shape: shape},
 		{Bucket: uploads, Prefix: "items/", Job: "pack", Format: "bloscpack", Codec: codec, Out: out, Shape: shape},
 		{Bucket: uploads, Prefix: "zoom/", Job: "zoom", Out: out, Shape: shape},
 	}

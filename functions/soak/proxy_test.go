@@ -32,6 +32,9 @@ type proxy struct {
 	read   map[string]int64 // bytes of bodies sent to the functions, by bucket
 	next   *httputil.ReverseProxy
 	begun  map[string]chan struct{} // closed at the first request for a path
+	// unheard, if not nil, is asked about each call. If it returns a function, the call is
+	// done, nobody hears of its result, and the function is called.
+	unheard func(r *http.Request) func()
 }
 
 // begins is closed when a function next asks for an upload: then its work begins.
@@ -152,7 +155,15 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f, frac = kinds[p.rng.IntN(len(kinds))], p.rng.Float64()
 		p.faults[string(f)]++
 	}
+	unheard := p.unheard
 	p.mu.Unlock()
+	if unheard != nil {
+		if then := unheard(r); then != nil {
+			p.next.ServeHTTP(&dropped{head: http.Header{}}, r.WithContext(context.WithoutCancel(r.Context())))
+			then()
+			panic(http.ErrAbortHandler)
+		}
+	}
 	cw := &counted{ResponseWriter: w}
 	defer func() {
 		p.mu.Lock()

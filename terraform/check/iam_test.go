@@ -54,6 +54,12 @@ func rule(job, prefix, out string) cty.Value {
 		"out": cty.ObjectVal(map[string]cty.Value{"prefix": cty.StringVal(out)})})
 }
 
+// joins is a rule whose uploads become one dataset.
+func joins(prefix, out, to string) cty.Value {
+	return cty.ObjectVal(map[string]cty.Value{"job": cty.StringVal("pack"), "prefix": cty.StringVal(prefix), "format": cty.StringVal("b2nd"),
+		"append": cty.True, "to": cty.StringVal(to), "out": cty.ObjectVal(map[string]cty.Value{"prefix": cty.StringVal(out)})})
+}
+
 func policyOf(t *testing.T, in *Instance, job string) Policy {
 	t.Helper()
 	text, err := in.Attribute("aws_iam_role_policy.this", job, "policy")
@@ -222,6 +228,8 @@ func stories() map[string]func(w *worker, at string) {
 			w.want("packed", at+"set/manifest.json", []byte(`["one/1.jpg","one/2.jpg"]`))
 			w.want("failed", at+"broken.tar", clip(w.t, 1)[:1500])
 			w.stopped(at+"late.bin", noise(40<<20, 4))
+			joined(w, "days*/")
+			w.stopped("days*/5.npy", array(10_000_000))
 		},
 		"zoom": func(w *worker, at string) {
 			w.want("packed", at+"a b+ü%.wav", sound(4_000_000, 1)) // in parts
@@ -237,6 +245,19 @@ func stories() map[string]func(w *worker, at string) {
 	}
 }
 
+// joined are uploads that become one dataset: it begins, it grows by copies of its parts, it
+// has one put in its place, and one that it does not take.
+func joined(w *worker, at string) {
+	w.t.Helper()
+	w.want("packed", at+"2.npy", array(4_000_000))
+	w.want("packed", at+"3.npy", array(1000))
+	w.want("packed", at+"1.npy", array(1000))
+	payload := w.payload(at+"4.npy", w.upload(at+"4.npy", array(500)))
+	w.event("packed", at+"4.npy", payload)
+	w.event("unchanged", at+"4.npy", payload)
+	w.want("failed", at+"x.npy", clip(w.t, 1))
+}
+
 // TestRights runs every kind of job behind IAM, and compares what they use with
 // what the module gives: nothing missing, nothing more.
 func TestRights(t *testing.T) {
@@ -245,7 +266,7 @@ func TestRights(t *testing.T) {
 		t.Skip("starts the local cloud")
 	}
 	rules := map[string]cty.Value{
-		"prefixes": cty.TupleVal([]cty.Value{rule("pack", "in/cl$ips*", "sets/"), rule("zoom", "series/", "zoom/")}),
+		"prefixes": cty.TupleVal([]cty.Value{rule("pack", "in/cl$ips*", "sets/"), rule("zoom", "series/", "zoom/"), joins("days*/", "sets/", "a$?*b+ü%.b2nd")}),
 		"pack":     cty.TupleVal([]cty.Value{rule("pack", "", "")}),
 		"zoom":     cty.TupleVal([]cty.Value{rule("zoom", "", "")}),
 	}
@@ -264,6 +285,9 @@ func TestRights(t *testing.T) {
 				} else {
 					tale(w, at)
 					w.late(at)
+					if job == "pack" {
+						joined(w, "days*/")
+					}
 					w.deleted(at + "gone.bin")
 				}
 				w.guard.nothingMissing(t)

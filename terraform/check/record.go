@@ -23,8 +23,12 @@ func Needs(r *http.Request, status int) ([]Request, error) {
 		return nil, err
 	}
 	needs := []Request{{Action: action, Resource: arn + "/" + key}}
-	if r.Method == http.MethodPut && r.Header.Get("X-Amz-Copy-Source") != "" {
-		return nil, fmt.Errorf("a copy of %s: what it reads is not looked at here", r.Header.Get("X-Amz-Copy-Source"))
+	if from := r.Header.Get("X-Amz-Copy-Source"); r.Method == http.MethodPut && from != "" {
+		need, err := copyNeed(from)
+		if err != nil {
+			return nil, err
+		}
+		needs = append(needs, need)
 	}
 	if status == http.StatusNotFound && strings.HasPrefix(action, "s3:GetObject") {
 		needs = append(needs, Request{Action: "s3:ListBucket", Resource: arn, Context: map[string]string{"s3:prefix": key}})
@@ -34,6 +38,20 @@ func Needs(r *http.Request, status int) ([]Request, error) {
 		needs = append(needs, Request{Action: "s3:GetObject", Resource: arn + "/" + key})
 	}
 	return needs, nil
+}
+
+// copyNeed is what a copy reads: "bucket/key", escaped, and perhaps a version.
+func copyNeed(from string) (Request, error) {
+	from, version, ok := strings.Cut(from, "?versionId=")
+	path, err := url.PathUnescape(strings.TrimPrefix(from, "/"))
+	if err != nil {
+		return Request{}, fmt.Errorf("a copy of %s: %w", from, err)
+	}
+	need := Request{Action: "s3:GetObject", Resource: "arn:" + Partition + ":s3:::" + path}
+	if ok && version != "" {
+		need.Action += "Version"
+	}
+	return need, nil
 }
 
 func bucketNeeds(r *http.Request, q url.Values, arn string) ([]Request, error) {

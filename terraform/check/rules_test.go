@@ -91,6 +91,13 @@ func drawRule(t *rapid.T) functions.Rule {
 	if rapid.Bool().Draw(t, "plain") { // all at random, hardly any rule would be good
 		r.Format, r.Codec, r.Layout, r.Records, r.Chunk = "", "", "", "", 0
 	}
+	if most := map[string]int{"zoom": 9, "pack": 3}[r.Job]; rapid.IntRange(0, most).Draw(t, "append?") == 0 {
+		r.Append, r.Format = rapid.IntRange(0, 4).Draw(t, "append") > 0, rapid.SampledFrom([]string{"b2nd", "b2nd", "b2nd", "b2nd", "", "gulp"}).Draw(t, "format of append")
+		r.To = rapid.SampledFrom([]string{"days.b2nd", "days.b2nd", "", "days", strings.Repeat("ü", 253) + "x.b2nd", strings.Repeat("ü", 254) + ".b2nd"}).Draw(t, "to")
+		if r.Job == "pack" {
+			r.Layout, r.Records, r.Chunk = "", "", 0
+		}
+	}
 	if most := map[string]int{"zoom": 5, "pack": 59}[r.Job]; rapid.IntRange(0, most).Draw(t, "csv?") == 0 {
 		texts := rapid.SampledFrom([]string{"", "", "%d/%m/%Y"})
 		r.CSV = &functions.CSV{Time: rapid.SampledFrom([]string{"", "date+time"}).Draw(t, "time"), Times: rapid.SampledFrom([]string{"", "", "ms", "weeks"}).Draw(t, "times"),
@@ -119,7 +126,8 @@ func csvValue(c *functions.CSV) cty.Value {
 func valueOf(r functions.Rule) cty.Value {
 	return cty.ObjectVal(map[string]cty.Value{
 		"prefix": cty.StringVal(r.Prefix), "suffix": cty.StringVal(r.Suffix), "job": cty.StringVal(r.Job), "format": cty.StringVal(r.Format),
-		"codec": cty.StringVal(r.Codec), "records": cty.StringVal(r.Records), "layout": cty.StringVal(r.Layout), "chunk": cty.NumberIntVal(r.Chunk), "csv": csvValue(r.CSV),
+		"codec": cty.StringVal(r.Codec), "records": cty.StringVal(r.Records), "layout": cty.StringVal(r.Layout), "chunk": cty.NumberIntVal(r.Chunk), "append": cty.BoolVal(r.Append), "to": cty.StringVal(r.To),
+		"csv": csvValue(r.CSV),
 		"out": cty.ObjectVal(map[string]cty.Value{"prefix": cty.StringVal(r.Out.Prefix)}),
 	})
 }

@@ -13,7 +13,7 @@ locals {
 
   rules = [for r in var.rules : {
     bucket = coalesce(r.bucket, local.uploads), prefix = r.prefix, suffix = r.suffix,
-    job    = r.job, format = r.format, codec = r.codec, records = r.records, layout = r.layout, chunk = r.chunk, csv = r.csv,
+    job    = r.job, format = r.format, codec = r.codec, records = r.records, layout = r.layout, chunk = r.chunk, csv = r.csv, append = r.append, to = r.to,
     out    = { bucket = coalesce(r.out.bucket, local.datasets), prefix = r.out.prefix }
   }]
 
@@ -21,8 +21,9 @@ locals {
   # upload is. Members that say nothing are left out: the environment is small.
   document = jsonencode([for r in local.rules : merge(
     { bucket = r.bucket, job = r.job, out = { for k, v in r.out : k => v if v != "" } },
-    { for k in ["prefix", "suffix", "format", "codec", "records", "layout"] : k => r[k] if r[k] != "" },
+    { for k in ["prefix", "suffix", "format", "codec", "records", "layout", "to"] : k => r[k] if r[k] != "" },
     r.chunk > 0 ? { chunk = r.chunk } : {},
+    r.append ? { append = true } : {},
     r.csv == null ? {} : { csv = merge(
       { for k in ["time", "times", "time_format", "tz"] : k => r.csv[k] if r.csv[k] != "" },
       { for k in ["columns", "skip"] : k => r.csv[k] if length(r.csv[k]) > 0 },

@@ -102,6 +102,24 @@ run "two_jobs" {
   }
 }
 
+run "one_dataset" {
+  command = apply
+  variables {
+    rules = [{ prefix = "days/", suffix = ".npy", job = "pack", format = "b2nd", append = true, to = "d*.b2nd", out = { prefix = "sets/" } }]
+  }
+
+  assert {
+    condition     = jsondecode(output.rules)[0].append && jsondecode(output.rules)[0].to == "d*.b2nd"
+    error_message = "A rule that appends keeps its members."
+  }
+  assert {
+    condition = { for s in jsondecode(aws_iam_role_policy.this["pack"].policy).Statement : s.Sid => s.Resource if contains(["WriteDatasets", "JoinDatasets"], s.Sid) } == {
+      JoinDatasets = ["arn:aws:s3:::${output.datasets_bucket}/sets/d$${*}.b2nd"]
+    }
+    error_message = "A function whose rules append writes their datasets and nothing else."
+  }
+}
+
 run "notifications" {
   command = apply
   variables {

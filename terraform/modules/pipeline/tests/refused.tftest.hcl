@@ -76,6 +76,31 @@ run "one_key_for_two_outputs" {
   expect_failures = [aws_lambda_function.this]
 }
 
+run "a_series_that_grows" {
+  command = plan
+  variables {
+    functions = { zoom = { zip = "./tests/fixtures/fn.zip" } }
+    rules     = [{ job = "zoom", append = true, to = "a.zoom" }]
+  }
+  expect_failures = [var.rules]
+}
+
+run "an_append_to_nothing" {
+  command = plan
+  variables {
+    rules = [{ job = "pack", format = "b2nd", append = true }]
+  }
+  expect_failures = [var.rules]
+}
+
+run "a_dataset_without_append" {
+  command = plan
+  variables {
+    rules = [{ job = "pack", format = "b2nd", to = "a.b2nd" }]
+  }
+  expect_failures = [var.rules]
+}
+
 run "another_bucket" {
   command = plan
   variables {
