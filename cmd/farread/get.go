@@ -102,6 +102,9 @@ func (a *app) get(ctx context.Context, uri string, sel selector, out string, how
 		if err != nil {
 			return err
 		}
+		if err := viewable(c, sel); err != nil {
+			return err
+		}
 		x, err := c.pick(ctx, sel)
 		if err != nil {
 			return err
@@ -125,6 +128,18 @@ func (a *app) get(ctx context.Context, uri string, sel selector, out string, how
 		err = late
 	}
 	return err
+}
+
+// viewable refuses a view of what has none.
+func viewable(c content, s selector) error {
+	switch c.(type) {
+	case *zoomContent, *frameContent:
+		return nil
+	}
+	if !s.plot || s.viewing() { // then pick names the flag
+		return nil
+	}
+	return usagef("a view is of an array or a zoom-cache file, and this is a %s", c.dataset().Format())
 }
 
 // copy writes a selection to s and shows a progress bar.

@@ -60,26 +60,34 @@ func newView(a *app) *cobra.Command {
   farread view day.zoom --track 1 --level 8
   farread view s3://series/day.zoom --track 1 --level 3 --from 6h --to 7h -o hour.csv
   farread view day.zoom --track 1 --from 6h --to 7h --open`,
-		Args: exactly("URI"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f := render.Views()
-			if sel.width == 0 {
-				f = render.Summaries()
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return nil
 			}
-			if sel.format != "" && !slices.Contains(f, sel.format) {
+			return exactly("URI")(nil, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f := render.Views(); sel.format != "" && !slices.Contains(f, sel.format) {
 				return usagef("--format %q: want %s", sel.format, strings.Join(f, ", "))
 			}
-			if err := sel.parse(nil); err != nil {
+			sel.plot = !pg
+			if err := sel.parse(args[1:]); err != nil {
+				return err
+			}
+			if err := sel.picture.check(); err != nil {
+				return err
+			}
+			if err := sel.look.check(); err != nil {
 				return err
 			}
 			if pg {
 				return at(args[0], a.show(cmd.Context(), args[0], sel, how, cmd, "track", "from", "to"))
 			}
-			if !sel.viewing() {
-				return usagef("missing --width W, how many points, --level L, stored summaries, or --open, the page")
-			}
 			out, how.bignum = a.shown(&sel, out), sel.bignum
-			return at(args[0], a.get(cmd.Context(), args[0], sel, out, how))
+			if sel.slice == nil {
+				return at(args[0], a.get(cmd.Context(), args[0], sel, out, how))
+			}
+			return inSlice(args[0], args[1], a.get(cmd.Context(), args[0], sel, out, how))
 		},
 	}
 	c.Flags().StringVar(&sel.format, "format", "", strings.Join(render.Views(), ", ")+", whatever OUT is called")
@@ -87,7 +95,9 @@ func newView(a *app) *cobra.Command {
 	offsetFlag(c, &how.offset)
 	resyncFlag(c, &how.resync)
 	openFlag(c, &pg)
-	sel.register(c, []func(*pflag.FlagSet){sel.ofTrack, sel.ofView}, "resync", "format")
+	sel.register(c, []func(*pflag.FlagSet){sel.ofTrack, sel.ofView, sel.ofItems, sel.ofLabels}, "resync", "format")
+	sel.look.register(c)
+	sel.picture.register(c)
 	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(render.Views(), cobra.ShellCompDirectiveNoFileComp))    // fails for unknown flags only
 	_ = c.RegisterFlagCompletionFunc("bits", cobra.FixedCompletions([]string{"8", "16"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
 	return c

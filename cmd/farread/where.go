@@ -30,8 +30,12 @@ type searchSelection struct {
 
 var _ selection = (*searchSelection)(nil)
 
-func (s *itemSelector) ofValues(f *pflag.FlagSet) {
+func (s *itemSelector) ofLabels(f *pflag.FlagSet) {
 	f.BoolVar(&s.nearest, "nearest", false, "the nearest item of NAME=LABEL in a slice, where none is equal")
+}
+
+func (s *itemSelector) ofValues(f *pflag.FlagSet) {
+	s.ofLabels(f)
 	f.StringVar(&s.where, "where", "", "only items that match `EXPR`, with their indexes: 'v > 3', 'temp < -5 and not flag == 0'; see slice --help")
 }
 

@@ -51,6 +51,9 @@ func newFigure(p *plot.Plot, t theme, width, height int, title, note string, nam
 		}
 		a.Label.Padding = 4 * pixel
 	}
+	const beyond = 60 // pixels of a name past the ends of its axis
+	p.X.Label.Text = fit(p.X.Label.Text, p.X.Label.TextStyle, vg.Length(width)*pixel)
+	p.Y.Label.Text = fit(p.Y.Label.Text, p.Y.Label.TextStyle, vg.Length(height+beyond)*pixel)
 	return f
 }
 
@@ -81,12 +84,20 @@ func (f *figure) svg(w io.Writer) error {
 }
 
 // size returns the size of the whole picture, so that the area of the data gets
-// exactly the requested number of pixels.
+// exactly the requested number of pixels. Labels at the ends of an axis may need room
+// that depends on the size, so it is tried.
 func (f *figure) size() (width, height vg.Length) {
-	const trial = 2000 * pixel
-	area := f.area(draw.New(vgimg.NewWith(vgimg.UseWH(trial, trial), vgimg.UseDPI(8))))
 	whole := func(v vg.Length) vg.Length { return vg.Length(math.Round(float64(v/pixel))) * pixel }
-	return whole(vg.Length(f.width)*pixel + trial - (area.Max.X - area.Min.X)), whole(vg.Length(f.height)*pixel + trial - (area.Max.Y - area.Min.Y))
+	width, height = vg.Length(f.width+100)*pixel, vg.Length(f.height+100)*pixel
+	for range 4 {
+		area := f.area(draw.New(vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(8))))
+		w, h := whole(width+vg.Length(f.width)*pixel-(area.Max.X-area.Min.X)), whole(height+vg.Length(f.height)*pixel-(area.Max.Y-area.Min.Y))
+		if w == width && h == height {
+			break
+		}
+		width, height = w, h
+	}
+	return width, height
 }
 
 // area is where the data is drawn.

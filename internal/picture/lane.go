@@ -45,11 +45,17 @@ func newLane(c *Channel, t theme, i int, several bool) *lane {
 	return l
 }
 
+// A laneBand draws the band of a lane, a laneLine what lies above all bands.
+type (
+	laneBand struct{ *lane }
+	laneLine struct{ *lane }
+)
+
 // Plot implements plot.Plotter.
-func (l *lane) Plot(c draw.Canvas, p *plot.Plot) {
-	l.fill(c, p)
-	l.lines(c, p)
-}
+func (l laneBand) Plot(c draw.Canvas, p *plot.Plot) { l.fill(c, p) }
+
+// Plot implements plot.Plotter.
+func (l laneLine) Plot(c draw.Canvas, p *plot.Plot) { l.lines(c, p) }
 
 // A column is the content of one column of pixels.
 type column struct {

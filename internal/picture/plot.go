@@ -59,9 +59,6 @@ func PlotMemory(width, height int) int64 {
 	return 2 * SeriesMemory(width, height)
 }
 
-// LinePoints is how many items of one axis each have their place in a line of any width.
-const LinePoints = maxWidth
-
 func (p *Plot) figure(d dtype.DType, shape []int64, items []byte) (*figure, error) {
 	if err := drawn(d); err != nil {
 		return nil, err
@@ -78,7 +75,7 @@ func (p *Plot) figure(d dtype.DType, shape []int64, items []byte) (*figure, erro
 			continue
 		}
 		axes = append(axes, k)
-		s := Side{Step: 1}
+		s := positions()
 		if i < len(p.Sides) {
 			s = p.Sides[i]
 		}
@@ -89,13 +86,22 @@ func (p *Plot) figure(d dtype.DType, shape []int64, items []byte) (*figure, erro
 	}
 	switch {
 	case len(axes) == 0:
-		return p.line(d, 1, Side{}, items), nil
+		return p.line(d, 1, positions(), items), nil
 	case len(axes) == 1:
 		return p.line(d, int(axes[0]), sides[0], items), nil
 	case len(axes) == 2, isColour(d, axes):
 		return p.heat(d, axes, sides, items), nil
 	}
 	return nil, fmt.Errorf("picture of shape %v: take a slice of one or two axes: %w", shape, ErrRefused)
+}
+
+// Axes is how many axes a picture of a shape has to draw: those of more than one item, without colours.
+func Axes(d dtype.DType, shape []int64) int {
+	s := slices.DeleteFunc(slices.Clone(shape), func(n int64) bool { return n == 1 })
+	if isColour(d, s) {
+		return 2
+	}
+	return len(s)
 }
 
 // drawn refuses types that are no numbers.
@@ -112,12 +118,15 @@ func drawn(d dtype.DType) error {
 	return fmt.Errorf("picture of %s: %w", d, ErrRefused)
 }
 
+// leastHeat is the least height of an array of two axes, if nobody asks for another.
+const leastHeat = 160
+
 // heat draws an array of two axes.
 func (p *Plot) heat(d dtype.DType, axes []int64, sides []Side, items []byte) *figure {
 	s := Series{Width: p.Width}
 	c := &cells{rows: int(axes[0]), cols: int(axes[1]), width: s.pixels(), up: sides[0].Up}
 	if s.Height = p.Height; s.Height <= 0 {
-		s.Height = max(c.width*9/40, min(c.width*5/4, int(math.Round(float64(c.width)*float64(c.rows)/float64(c.cols)))))
+		s.Height = max(leastHeat, min(c.width*5/4, int(math.Round(float64(c.width)*float64(c.rows)/float64(c.cols)))))
 	}
 	c.height = s.rows()
 	t := themeOf(p.Dark)

@@ -28,6 +28,8 @@ type Series struct {
 	Values        string       // beside the axis of values: what they are
 	axis          func() times // of other things than times; nil: of times
 	Channels      []Channel
+
+	samples, points int64 // that Note tells of
 }
 
 // A Channel is one line of a picture.
@@ -46,16 +48,21 @@ type Span struct {
 
 const (
 	seriesDPI    = 96
-	seriesWidth  = 800
 	seriesHeight = 320
-	minWidth     = 400
-	maxWidth     = 8000
-	minHeight    = 80
-	maxHeight    = 4000
 	pixel        = vg.Inch / seriesDPI
 	headHeight   = 22 * pixel
 	// dotRoom is how many pixels a sample must have for itself to be shown as a dot.
 	dotRoom = 6
+)
+
+// The least and the most pixels of the area of the data.
+const (
+	MinWidth = 400
+	// DefaultWidth is that of pictures whose Width is 0.
+	DefaultWidth = 800
+	MaxWidth     = 8000
+	MinHeight    = 80
+	MaxHeight    = 4000
 )
 
 // PNG writes the picture as PNG.
@@ -82,7 +89,10 @@ func (s *Series) figure() *figure {
 	y := newValues(lo, hi, valueTicks(s.rows()))
 	for _, l := range lanes {
 		l.from, l.to, l.unit = s.From, s.To, y.unit
-		p.Add(l)
+		p.Add(laneBand{l})
+	}
+	for _, l := range lanes {
+		p.Add(laneLine{l})
 	}
 	p.X.Min, p.X.Max = s.From, s.To
 	x := s.times()
@@ -153,9 +163,9 @@ func (s *Series) times() times {
 
 func (s *Series) pixels() int {
 	if s.Width <= 0 {
-		return seriesWidth
+		return DefaultWidth
 	}
-	return min(max(s.Width, minWidth), maxWidth)
+	return min(max(s.Width, MinWidth), MaxWidth)
 }
 
 // rows is the height of the area of the data in pixels.
@@ -163,7 +173,7 @@ func (s *Series) rows() int {
 	if s.Height <= 0 {
 		return seriesHeight
 	}
-	return min(max(s.Height, minHeight), maxHeight)
+	return min(max(s.Height, MinHeight), MaxHeight)
 }
 
 // SeriesMemory is about how many bytes a PNG of a Series of this width and height takes

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,21 +15,26 @@ import (
 
 // A Side is an axis of an array: what it is called, and where its items lie.
 type Side struct {
-	Name string // with units
-	// Values has the place of each item: seconds since 1970 if Time. Without Values and
-	// Texts item i lies at First + i*Step.
+	Name string // with units, "lat [degrees_north]"
+	// Values has the place of each item: seconds since 1970 if Time. Without Values item i
+	// lies at First + i*Step.
 	Values      []float64
-	Texts       []string // of each item, if it has no number; or also, for items that lie at very different distances
+	First, Step float64
 	Time        bool
-	First, Step int64
+	Whole       bool // places are positions, whole numbers
+	// Text is the label of an item. If it is not nil, items whose places do not rise or fall evenly have it.
+	Text func(i int) string
 	// Up lets the first item of a vertical axis be the lowest.
 	Up bool
 }
 
+// positions is the axis of items that lie nowhere.
+func positions() Side { return Side{Step: 1, Whole: true} }
+
 // place is where item i lies, with half steps beyond the ends.
 func (s *Side) place(i float64, n int) float64 {
 	if s.Values == nil {
-		return float64(s.First) + i*float64(s.step())
+		return s.First + i*s.Step
 	}
 	if n == 1 {
 		return s.Values[0]
@@ -38,17 +44,10 @@ func (s *Side) place(i float64, n int) float64 {
 	return a + (i-float64(k))*(b-a)
 }
 
-func (s *Side) step() int64 {
-	if s.Step == 0 {
-		return 1
-	}
-	return s.Step
-}
-
 // item is the opposite of place. places rise or fall strictly.
 func (s *Side) item(v float64, n int) float64 {
 	if s.Values == nil {
-		return (v - float64(s.First)) / float64(s.step())
+		return (v - s.First) / s.Step
 	}
 	if n == 1 {
 		return 0
@@ -63,7 +62,7 @@ func (s *Side) item(v float64, n int) float64 {
 // ordered reports whether places of n items rise or fall strictly.
 func (s *Side) ordered(n int) bool {
 	if s.Values == nil {
-		return s.Texts == nil
+		return s.Step != 0 && !math.IsInf(s.place(float64(n), n), 0) && s.place(0, n) != s.place(1, n)
 	}
 	if len(s.Values) != n {
 		return false
@@ -121,7 +120,7 @@ func (s *Side) round(lo, hi float64, pixels int, upright bool) times {
 	if s.Time {
 		return inUTC(lo, hi, time.Unix(0, 0), r)
 	}
-	return numbers(lo, hi, r, s.Values == nil)
+	return numbers(lo, hi, r, s.Whole)
 }
 
 // numbers are ticks at round numbers.
@@ -175,12 +174,12 @@ func (s *Side) itemTicks(n int, r room) (list []plot.Tick) {
 // text is the label of item i.
 func (s *Side) text(i, n int) string {
 	const most = 24
-	switch {
-	case i < len(s.Texts):
-		return human.Printable(human.Shorten(s.Texts[i], most))
-	case s.Time && i < len(s.Values):
-		return time.Unix(int64(s.Values[i]), 0).UTC().Format(time.DateOnly)
+	if s.Text != nil {
+		return human.Printable(human.Shorten(s.Text(i), most))
 	}
 	v := s.place(float64(i), n)
-	return strings.Replace(label(v, 0), "−0", "0", 1)
+	if s.Time {
+		return time.Unix(int64(v), 0).UTC().Format(time.DateOnly)
+	}
+	return strings.Replace(strconv.FormatFloat(v, 'g', 6, 64), "-", "−", 1)
 }

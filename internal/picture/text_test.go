@@ -289,7 +289,7 @@ func TestFit(t *testing.T) {
 			t.Errorf("%q: %q of %v, want %q", c[0], got, sty.Width(got), c[1])
 		}
 	}
-	m := shot(t, Series{Title: strings.Repeat("心電図 wide title ", 30), Note: "note", Width: minWidth})
+	m := shot(t, Series{Title: strings.Repeat("心電図 wide title ", 30), Note: "note", Width: MinWidth})
 	b := m.Bounds()
 	for y := range b.Max.Y {
 		if c, _ := color.GrayModel.Convert(m.At(b.Max.X-1, y)).(color.Gray); c.Y != 255 {

@@ -43,7 +43,9 @@ type ArrayOptions struct {
 	Fortran bool            // for a .npy: items are in Fortran order
 	Screen  bool            // for text: print as NumPy does, with only some of many items
 	Picture picture.Options // options of a .png
-	Memory  int64           // bound of the bytes of items for a .png, and of the buffers of a .b2nd
+	// Plot draws a .png or .svg with axes around; nil: a .png is the items alone.
+	Plot   *picture.Plot
+	Memory int64 // bound of the bytes of items for a .png, and of the buffers of a .b2nd
 	// Layers are vlmetalayers of a .b2nd.
 	Layers []cframe.Metalayer
 }
@@ -99,7 +101,13 @@ func newEncoder(d dtype.DType, shape []int64, o ArrayOptions) (encoder, error) {
 		return newArrow(d, shape)
 	case B2nd:
 		return &b2ndFile{d: d, shape: shape, memory: o.Memory, layers: o.Layers}, nil
-	case PNG:
+	case PNG, SVG:
+		if o.Plot != nil {
+			return newPlot(d, shape, o)
+		}
+		if o.Format == SVG {
+			break
+		}
 		return newPicture(d, shape, o.Picture, o.Memory)
 	}
 	return nil, fmt.Errorf("format %q: %w", o.Format, formats.ErrUnsupported)
