@@ -40,8 +40,10 @@ func Arrays() []string { return []string{Npy, Raw, JSON, CSV, PNG, B2nd, Arrow} 
 // ArrayOptions are options for writing an array.
 type ArrayOptions struct {
 	Format  string
-	Fortran bool            // for a .npy: items are in Fortran order
-	Screen  bool            // for text: print as NumPy does, with only some of many items
+	Fortran bool // for a .npy: items are in Fortran order
+	// Columns are those of a terminal on which text is shown: it is printed as NumPy does,
+	// with only some of many items. 0: it is a file, and has all.
+	Columns int
 	Picture picture.Options // options of a .png
 	// Plot draws a .png or .svg with axes around; nil: a .png is the items alone.
 	Plot   *picture.Plot
@@ -96,7 +98,7 @@ func newEncoder(d dtype.DType, shape []int64, o ArrayOptions) (encoder, error) {
 	case CSV:
 		return &csvFile{d: d, c: newCounter(shape)}, nil
 	case Text:
-		return newText(d, shape, o.Screen), nil
+		return newText(d, shape, o.Columns), nil
 	case Arrow:
 		return newArrow(d, shape)
 	case B2nd:
