@@ -51,9 +51,9 @@ func newFigure(p *plot.Plot, t theme, width, height int, title, note string, nam
 		}
 		a.Label.Padding = 4 * pixel
 	}
-	const beyond = 60 // pixels of a name past the ends of its axis
+	// A name that is longer than its axis would make the area smaller.
 	p.X.Label.Text = fit(p.X.Label.Text, p.X.Label.TextStyle, vg.Length(width)*pixel)
-	p.Y.Label.Text = fit(p.Y.Label.Text, p.Y.Label.TextStyle, vg.Length(height+beyond)*pixel)
+	p.Y.Label.Text = fit(p.Y.Label.Text, p.Y.Label.TextStyle, vg.Length(height)*pixel)
 	return f
 }
 
@@ -89,7 +89,7 @@ func (f *figure) svg(w io.Writer) error {
 func (f *figure) size() (width, height vg.Length) {
 	whole := func(v vg.Length) vg.Length { return vg.Length(math.Round(float64(v/pixel))) * pixel }
 	width, height = vg.Length(f.width+100)*pixel, vg.Length(f.height+100)*pixel
-	for range 4 {
+	for range 12 {
 		area := f.area(draw.New(vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(8))))
 		w, h := whole(width+vg.Length(f.width)*pixel-(area.Max.X-area.Min.X)), whole(height+vg.Length(f.height)*pixel-(area.Max.Y-area.Min.Y))
 		if w == width && h == height {
@@ -163,7 +163,7 @@ type legend struct {
 }
 
 const (
-	legendRows = 8
+	legendRows = 12
 	rowRoom    = 16 * pixel
 	swatch     = 18 * pixel // of a line in the legend
 	afterName  = 12 * pixel

@@ -77,7 +77,9 @@ func (p *Plot) figure(d dtype.DType, shape []int64, items []byte) (*figure, erro
 		axes = append(axes, k)
 		s := positions()
 		if i < len(p.Sides) {
-			s = p.Sides[i]
+			if s = p.Sides[i]; s.Values != nil && int64(len(s.Values)) != k {
+				s = positions()
+			}
 		}
 		sides = append(sides, s)
 	}

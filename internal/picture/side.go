@@ -92,8 +92,7 @@ func (s *Side) even() bool {
 // ticks are the ticks of an axis of n items that all have the same room, at the offsets of
 // items: at round places or times, or where that is not possible at items.
 func (s *Side) ticks(n, pixels int, upright bool) times {
-	r := newRoom(-0.5, float64(n)-0.5, pixels)
-	r.upright = upright
+	r := newUpright(-0.5, float64(n)-0.5, pixels, upright)
 	if s.ordered(n) && s.even() && n > 1 {
 		lo, hi := s.place(-0.5, n), s.place(float64(n)-0.5, n)
 		t := s.round(min(lo, hi), max(lo, hi), pixels, upright)
@@ -115,8 +114,7 @@ func (s *Side) ticks(n, pixels int, upright bool) times {
 
 // round are ticks at round places, and what the name of the axis adds to the side's.
 func (s *Side) round(lo, hi float64, pixels int, upright bool) times {
-	r := newRoom(lo, hi, pixels)
-	r.upright = upright
+	r := newUpright(lo, hi, pixels, upright)
 	if s.Time {
 		return inUTC(lo, hi, time.Unix(0, 0), r)
 	}

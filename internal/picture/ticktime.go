@@ -43,6 +43,15 @@ func newRoom(from, to float64, pixels int) room {
 	return room{from: from, perSecond: float64(pixels) / (to - from), least: min(max(float64(pixels)/11, tight), wide)}
 }
 
+// newUpright is newRoom for a vertical axis.
+func newUpright(from, to float64, pixels int, upright bool) room {
+	r := newRoom(from, to, pixels)
+	if r.upright = upright; upright {
+		r.least = 30
+	}
+	return r
+}
+
 // step is the least distance of ticks in seconds.
 func (r room) step() float64 { return r.least / r.perSecond }
 
