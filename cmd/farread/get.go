@@ -30,7 +30,8 @@ Of a Blosc chunk, frame or array:
   --chunk I, --chunks A:B
                          chunks of a frame, decoded, back to back; the last is -1
   (none)                 all of it, decoded; an array in C order, behind a header
-                         where OUT ends in .npy
+                         where OUT ends in .npy; a small one with -o - on a
+                         terminal as NumPy prints it
 
 Of a Bloscpack file:
   --item I               an item of a file whose items have lengths of their own;
