@@ -18,7 +18,6 @@ type cells struct {
 	rows, cols    int
 	width, height int
 	up            bool // the first row is the lowest
-	mean          bool // a pixel has several items
 	colour        func(i int) color.NRGBA
 	value         func(i int) float64 // nil: colour
 	low, high     float64
@@ -77,7 +76,7 @@ func (c *cells) pixel(r0, r1, c0, c1 int) color.NRGBA {
 	if i == 0 { // infinities of both signs
 		return c.void
 	}
-	return color.NRGBAModel.Convert(c.palette[i]).(color.NRGBA) //nolint:errcheck,forcetypeassert // what the model is
+	return color.NRGBAModel.Convert(c.palette[i]).(color.NRGBA) //nolint:forcetypeassert // what the model is
 }
 
 // mixed is the mean of colours, on the ground where they are transparent.

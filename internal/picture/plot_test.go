@@ -62,12 +62,9 @@ func TestPlotPixels(t *testing.T) {
 		up, dark      bool
 	}{{400, 160, false, false}, {400, 300, true, true}, {801, 333, true, false}, {800, 0, false, true}, {400, 80, false, false}} {
 		p := Plot{Title: "title", Values: "speed [m s-1]", Width: c.width, Height: c.height, Dark: c.dark, Sides: []Side{{Name: "lat [degrees_north]", First: -90, Step: 30, Up: c.up}, {Name: "x", Step: 1, Whole: true}}}
+		p.Sides = []Side{p.Sides[0], {}, p.Sides[1]}
 		f, err := p.figure(d, []int64{rows, 1, cols}, items)
 		if err != nil {
-			t.Fatal(err)
-		}
-		p.Sides = []Side{p.Sides[0], {}, p.Sides[1]}
-		if f, err = p.figure(d, []int64{rows, 1, cols}, items); err != nil {
 			t.Fatal(err)
 		}
 		area := areaOf(f)
@@ -136,9 +133,7 @@ func TestSideTicks(t *testing.T) {
 	for i := range 36 {
 		months.Values = append(months.Values, float64(time.Date(2020, time.Month(1+i), 1, 0, 0, 0, 0, time.UTC).Unix()))
 	}
-	for _, v := range []float64{1, 10, 100, 500, 1000} {
-		levels.Values = append(levels.Values, v)
-	}
+	levels.Values = []float64{1, 10, 100, 500, 1000}
 	levels.Text = func(i int) string { return fmt.Sprint(levels.Values[i]) }
 	names := Side{Name: "city", Values: []float64{math.NaN(), math.NaN(), math.NaN()}, Text: func(i int) string { return []string{"Ulm", "Bonn", "Wien\x1b[0m"}[i] }}
 	for _, c := range []struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/farread/farread/formats/dtype"
 )
 
-// A print is a line of testdata/prints.jsonl: an array, and what NumPy prints of it.
-type print struct {
+// A printed is a line of testdata/prints.jsonl: an array, and what NumPy prints of it.
+type printed struct {
 	DType   string  `json:"dtype"`
 	Shape   []int64 `json:"shape"`
 	Columns int     `json:"columns"`
@@ -34,7 +34,7 @@ func TestPrints(t *testing.T) {
 	lines.Buffer(nil, 1<<20)
 	n := 0
 	for ; lines.Scan(); n++ {
-		var p print
+		var p printed
 		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
 			t.Fatal(err)
 		}
