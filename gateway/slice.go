@@ -68,11 +68,14 @@ func planSlice(_ context.Context, s *Server, c *call, h *handle) (*job, error) {
 	if format == "" {
 		format = render.Npy
 	}
-	if !slices.Contains(render.Arrays(), format) {
+	if !slices.Contains(render.Arrays(), format) && format != render.SVG {
 		return nil, badf("format", "format %q: want %s", clip(format), strings.Join(render.Arrays(), ", "))
 	}
 	o := render.ArrayOptions{Format: format, Memory: s.c.MaxResponse}
 	if o.Picture, err = pictureOf(c, format); err != nil {
+		return nil, err
+	}
+	if o.Plot, err = plotOf(c, format); err != nil {
 		return nil, err
 	}
 	if x.read > s.c.MaxResponse || x.size > s.c.MaxResponse {
@@ -92,6 +95,9 @@ func planSlice(_ context.Context, s *Server, c *call, h *handle) (*job, error) {
 	j.work = x.decoding()
 	if format == render.Npy || format == render.Raw {
 		return x.binary(j, format)
+	}
+	if o.Plot != nil {
+		return x.plot(j, o, s.c.MaxResponse, c.query.Has("title"))
 	}
 	return x.drawn(j, o, s.c.MaxResponse)
 }
@@ -272,19 +278,41 @@ func (x *cut) drawn(j *job, o render.ArrayOptions, most int64) (_ *job, err erro
 	}
 	j.work += x.size + x.read
 	size := j.size
+	j.make = func(ctx context.Context) ([]byte, error) { return x.encoded(ctx, o, size, most) }
+	return j, nil
+}
+
+// plot plans a picture with axes.
+func (x *cut) plot(j *job, o render.ArrayOptions, most int64, titled bool) (*job, error) {
+	if picture.Axes(x.as, x.shape) > 2 {
+		return nil, badf("format", "a picture has one or two axes: take a slice")
+	}
+	j.work += picture.PlotMemory(o.Plot.Width, o.Plot.Height) + x.size + x.read
+	j.size = min(picture.PlotMemory(o.Plot.Width, o.Plot.Height)/4, most)
 	j.make = func(ctx context.Context) ([]byte, error) {
-		p := make([]byte, x.size)
-		if err := x.items(ctx, p); err != nil {
+		p, err := x.plotted(ctx, *o.Plot, titled)
+		if err != nil {
 			return nil, err
 		}
-		out := newPage(min(size, firstPage), most)
-		err := render.Array(out, x.as, x.shape, o, func(put func(p []byte) error) error { return put(p) })
-		if errors.Is(err, picture.ErrRefused) {
-			err = badf("format", "%s", err)
-		}
-		return out.Bytes(), err
+		o := o
+		o.Plot = p
+		return x.encoded(ctx, o, j.size, most)
 	}
 	return j, nil
+}
+
+// encoded reads the items and encodes them.
+func (x *cut) encoded(ctx context.Context, o render.ArrayOptions, size, most int64) ([]byte, error) {
+	p := make([]byte, x.size)
+	if err := x.items(ctx, p); err != nil {
+		return nil, err
+	}
+	out := newPage(min(size, firstPage), most)
+	err := render.Array(out, x.as, x.shape, o, func(put func(p []byte) error) error { return put(p) })
+	if errors.Is(err, picture.ErrRefused) {
+		err = badf("format", "%s", err)
+	}
+	return out.Bytes(), err
 }
 
 // arrowMore is how many bytes of an Arrow file an item takes besides its own: where text
@@ -345,7 +373,7 @@ func textSize(d dtype.DType) int64 {
 func pictureOf(c *call, format string) (o picture.Options, err error) {
 	q := c.query
 	colors, span, robust := q.Get("colors"), q.Get("range"), q.Get("robust")
-	if format != render.PNG && (colors != "" || span != "" || robust != "") {
+	if format != render.PNG && format != render.SVG && (colors != "" || span != "" || robust != "") {
 		return o, badf("query", "colors, range and robust go with format=png")
 	}
 	if colors != "" {

@@ -6,10 +6,12 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
+	"github.com/farread/farread/internal/par"
 	"github.com/farread/farread/internal/picture"
 	"github.com/farread/farread/internal/render"
 )
@@ -32,41 +34,70 @@ func planView(ctx context.Context, s *Server, c *call, h *handle) (*job, error) 
 		return nil, err
 	}
 	if o.Samples > 0 {
-		if o.Width, err = pixels(ctx, v, o); err != nil {
+		if o.Width, err = pixels(ctx, v, o.ViewOptions); err != nil {
 			return nil, err
 		}
 	}
-	n := int64(o.Width+8) * int64(max(o.Track.Codec.Channels, 1))
+	all := o.all
+	n := int64(0)
+	for _, x := range o.all {
+		n += int64(o.Width+8) * int64(max(x.Track.Codec.Channels, 1))
+	}
 	j := &job{media: medias[o.Format], text: o.Format != render.PNG, size: min(n*viewSize(o.Format), s.c.MaxResponse), work: n*pointMemory + viewMemory, read: -1,
 		head: map[string]string{"X-Track": strconv.Itoa(int(o.Track.Number))}}
 	if o.Format == render.PNG {
-		j.work += picture.SeriesMemory(o.Width)
+		j.work += picture.SeriesMemory(o.Width, o.Look.Height)
 	}
 	// A plan takes as long as the view. Of a file that may be read as a whole nothing has to be
 	// planned, and little is held at a time.
 	if one, ok := h.d.(farread.Ranger); ok && one.Object().Local() && h.source.Size > 0 && h.source.Size <= s.c.MaxRead {
-		j.read, j.hold = h.source.Size, localWindows
+		j.read, j.hold = h.source.Size*int64(len(o.all)), localWindows
 	}
-	j.cost = func(ctx context.Context) (farread.Cost, error) {
-		var p farread.Plan
-		var err error
-		if o.Samples > 0 {
-			p, err = v.ExplainPixels(ctx, o.Track.Number, o.First, o.Last, o.Samples, zoomindex.PixelOptions{MaxPixels: o.Width})
-		} else {
-			p, err = v.ExplainView(ctx, o.Track.Number, o.First, o.Last, o.Width)
+	j.cost = func(ctx context.Context) (all farread.Cost, err error) {
+		for _, x := range o.all {
+			one, err := costOf(ctx, v, x)
+			if err != nil {
+				return all, err
+			}
+			all.Requests, all.Bytes, all.Phases, all.Estimated = all.Requests+one.Requests, all.Bytes+one.Bytes, all.Phases+one.Phases, all.Estimated || one.Estimated
 		}
-		return p.Cost(), err
+		return all, nil
 	}
 	j.make = func(ctx context.Context) ([]byte, error) {
-		view, err := s.sums(ctx, v, o)
+		view, err := s.sums(ctx, v, o.ViewOptions)
+		if err != nil {
+			return nil, err
+		}
+		o := *o.ViewOptions // a job may be made again
+		o.More = make([]render.TrackView, len(all)-1)
+		err = par.Do(ctx, len(o.More), viewTracks, func(ctx context.Context, i int) error {
+			x := all[i+1]
+			view, err := s.sums(ctx, v, x)
+			o.More[i] = render.TrackView{Track: x.Track, Points: view.Points, First: x.First, Last: x.Last}
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
 		out := newPage(firstPage, s.c.MaxResponse)
-		err = render.View(ctx, out, v, &view, *o)
+		err = render.View(ctx, out, v, &view, o)
 		return out.Bytes(), err
 	}
 	return j, nil
+}
+
+// viewTracks is how many tracks of a picture are read side by side.
+const viewTracks = 4
+
+func costOf(ctx context.Context, v farread.Viewer, o *render.ViewOptions) (farread.Cost, error) {
+	var p farread.Plan
+	var err error
+	if o.Samples > 0 {
+		p, err = v.ExplainPixels(ctx, o.Track.Number, o.First, o.Last, o.Samples, zoomindex.PixelOptions{MaxPixels: o.Width})
+	} else {
+		p, err = v.ExplainView(ctx, o.Track.Number, o.First, o.Last, o.Width)
+	}
+	return p.Cost(), err
 }
 
 func (s *Server) sums(ctx context.Context, v farread.Viewer, o *render.ViewOptions) (zoomindex.View, error) {
@@ -116,8 +147,71 @@ func viewSize(format string) int64 {
 	return 64
 }
 
+// viewOptions are a view of a track, and if it is a picture of several those of all.
+type viewOptions struct {
+	*render.ViewOptions
+
+	all []*render.ViewOptions // the first is ViewOptions
+}
+
 // viewOf reads the parameters of a view.
-func viewOf(c *call, v farread.Viewer) (*render.ViewOptions, error) {
+func viewOf(c *call, v farread.Viewer) (*viewOptions, error) {
+	names, err := tracksOf(c)
+	if err != nil {
+		return nil, err
+	}
+	o := &viewOptions{}
+	for _, name := range names {
+		x, err := viewOfTrack(c, v, name)
+		if err != nil {
+			return nil, err
+		}
+		if i := slices.IndexFunc(o.all, func(y *render.ViewOptions) bool { return y.Track.Number == x.Track.Number }); i >= 0 {
+			return nil, badf("track", "track %d twice", x.Track.Number)
+		}
+		if o.all = append(o.all, x); timed(x.Track) != timed(o.all[0].Track) {
+			return nil, badf("track", "of tracks %d and %d one has no rate, and so no place beside the other", o.all[0].Track.Number, x.Track.Number)
+		}
+	}
+	o.ViewOptions = o.all[0]
+	look, given, err := lookOf(c)
+	switch draws := o.Format == render.PNG || o.Format == render.SVG; {
+	case err != nil:
+		return nil, err
+	case !draws && given != "":
+		return nil, badf("query", "%s goes with format=png or svg", given)
+	case !draws && len(o.all) > 1:
+		return nil, badf("track", "tracks go with format=png or svg: others have one track")
+	}
+	if o.Look = look; look.Title == nil && len(o.all) > 1 {
+		name := c.title()
+		o.Look.Title = &name
+	}
+	return o, nil
+}
+
+// timed reports whether samples of a track have times.
+func timed(k *zoomcache.Track) bool { return k.Rate.Num != 0 && k.Rate.Den != 0 }
+
+// tracksOf are the names or numbers of tracks that a request wants, one at least.
+func tracksOf(c *call) ([]string, error) {
+	text := c.query.Get("tracks")
+	switch names := strings.Split(text, ","); {
+	case text == "":
+		return []string{c.query.Get("track")}, nil
+	case c.query.Get("track") != "":
+		return nil, badf("track", "track and tracks: only one of them")
+	case slices.Contains(names, ""):
+		return nil, badf("track", "tracks %q: want names or numbers, such as 1,2", clip(text))
+	case len(names) > render.MaxTracks:
+		return nil, badf("track", "%d tracks in a picture, at most %d", len(names), render.MaxTracks)
+	default:
+		return names, nil
+	}
+}
+
+// viewOfTrack reads the parameters of a view of a track.
+func viewOfTrack(c *call, v farread.Viewer, track string) (*render.ViewOptions, error) {
 	q := c.query
 	o := &render.ViewOptions{Format: q.Get("format"), Width: defaultWidth, Bits: 16}
 	if o.Format == "" {
@@ -127,7 +221,7 @@ func viewOf(c *call, v farread.Viewer) (*render.ViewOptions, error) {
 		return nil, badf("format", "format %q: want json, csv, npy, dat, peaks, png or svg", clip(o.Format))
 	}
 	var err error
-	if o.Track, err = trackOf(v.Header(), q.Get("track")); err != nil {
+	if o.Track, err = trackOf(v.Header(), track); err != nil {
 		return nil, err
 	}
 	if text := q.Get("width"); text != "" {

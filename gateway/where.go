@@ -25,7 +25,7 @@ func planSearch(s *Server, c *call, h *handle) (*job, error) {
 	if !ok {
 		return nil, wrongKind(h.d, "array that is searched by values")
 	}
-	for _, name := range []string{"as", "colors", "range", "robust"} {
+	for _, name := range []string{"as", "colors", "range", "robust", "axes", "width", "height", "title", "dark"} {
 		if c.query.Has(name) {
 			return nil, badf("query", "where gives items as they are stored: it goes without %s", name)
 		}

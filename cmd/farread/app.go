@@ -30,6 +30,7 @@ type app struct {
 	env            func(string) string
 	terminal       bool // stderr is a terminal
 	screen         bool // stdout is a terminal
+	width          int  // its columns; 0: not known
 
 	flags   globals
 	running bool // the command line was understood

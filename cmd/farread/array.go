@@ -31,7 +31,7 @@ type itemSelection struct {
 	// fortran says that the whole array is written with the first axis running fastest.
 	fortran bool
 	format  string // format of the output file
-	screen  bool   // the output is a screen, on which a person reads it at once
+	columns int    // of the screen, on which a person reads it at once; 0: the output is none
 	s       selector
 }
 
@@ -139,13 +139,16 @@ func (x *itemSelection) sink(out string) (sink.Sink, error) {
 	if x.format, err = formatOf(out, x.s); err != nil {
 		return nil, err
 	}
+	if x.s.slice == nil && x.t.a.columns(out) > 0 && x.s.format == "" { // bytes tell a person nothing
+		x.format = render.Text
+	}
 	if given := changed(x.s.picture.flags); len(given) > 0 && x.format != render.PNG {
 		return nil, usagef("--%s goes with .png and --format png", given[0])
 	}
 	if n, err := x.box.Items(); x.format == render.Text && (err != nil || n > render.MaxText) {
 		return nil, usagef("%s items are too many to show: name a file with -o, or a --format for stdout", human.Count(n))
 	}
-	x.screen = out == "-" && x.t.a.screen
+	x.columns = x.t.a.columns(out)
 	return x.t.a.byteSink(out)
 }
 
@@ -201,7 +204,7 @@ func (x *itemSelection) all() int64 {
 }
 
 func (x *itemSelection) copy(ctx context.Context, w sink.Sink, b bar) error {
-	o := render.ArrayOptions{Format: x.format, Fortran: x.fortran, Screen: x.screen, Picture: x.s.picture.options(), Memory: int64(x.t.a.flags.maxMemory) / 4}
+	o := render.ArrayOptions{Format: x.format, Fortran: x.fortran, Columns: x.columns, Picture: x.s.picture.options(), Memory: int64(x.t.a.flags.maxMemory) / 4}
 	if o.Format == render.B2nd {
 		var err error
 		if o.Layers, err = x.layers(ctx); err != nil {

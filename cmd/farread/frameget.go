@@ -12,6 +12,9 @@ import (
 
 // pick selects the items of an array, or decoded bytes of any frame.
 func (t *frameContent) pick(ctx context.Context, s selector) (selection, error) {
+	if s.plot {
+		return t.pickPlot(ctx, s)
+	}
 	if err := s.only(t.d.Format(), "chunk", "chunks", "slice", "nearest", "field", "dtype", "where"); err != nil {
 		return nil, err
 	}

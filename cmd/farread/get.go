@@ -30,7 +30,8 @@ Of a Blosc chunk, frame or array:
   --chunk I, --chunks A:B
                          chunks of a frame, decoded, back to back; the last is -1
   (none)                 all of it, decoded; an array in C order, behind a header
-                         where OUT ends in .npy
+                         where OUT ends in .npy; a small one with -o - on a
+                         terminal as NumPy prints it
 
 Of a Bloscpack file:
   --item I               an item of a file whose items have lengths of their own;
@@ -102,6 +103,9 @@ func (a *app) get(ctx context.Context, uri string, sel selector, out string, how
 		if err != nil {
 			return err
 		}
+		if err := viewable(c, sel); err != nil {
+			return err
+		}
 		x, err := c.pick(ctx, sel)
 		if err != nil {
 			return err
@@ -125,6 +129,18 @@ func (a *app) get(ctx context.Context, uri string, sel selector, out string, how
 		err = late
 	}
 	return err
+}
+
+// viewable refuses a view of what has none.
+func viewable(c content, s selector) error {
+	switch c.(type) {
+	case *zoomContent, *frameContent:
+		return nil
+	}
+	if !s.plot || s.viewing() { // then pick names the flag
+		return nil
+	}
+	return usagef("a view is of an array or a zoom-cache file, and this is a %s", c.dataset().Format())
 }
 
 // copy writes a selection to s and shows a progress bar.

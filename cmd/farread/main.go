@@ -21,6 +21,9 @@ func main() {
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.Getenv,
 		terminal: term.IsTerminal(int(os.Stderr.Fd())), screen: term.IsTerminal(int(os.Stdout.Fd())),
 	}
+	if a.screen {
+		a.width, _, _ = term.GetSize(int(os.Stdout.Fd())) // 0 if it does not tell
+	}
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	os.Exit(a.main(os.Args[1:], interrupts, sink.Grace))

@@ -46,13 +46,14 @@ type runner struct {
 	env    map[string]string
 	stdin  string
 	screen bool // stdout is a terminal
+	width  int  // its columns
 	hedge  bool // make second requests beside slow ones, as the program does
 }
 
 func (r runner) run(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
-	a := &app{stdin: strings.NewReader(r.stdin), stdout: &out, stderr: &errs, env: func(k string) string { return r.env[k] }, screen: r.screen, patient: !r.hedge}
+	a := &app{stdin: strings.NewReader(r.stdin), stdout: &out, stderr: &errs, env: func(k string) string { return r.env[k] }, screen: r.screen, width: r.width, patient: !r.hedge}
 	code := a.main(args, nil, sink.Grace)
 	return result{code, out.String(), errs.String()}
 }

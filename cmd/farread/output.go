@@ -33,6 +33,20 @@ func layerText(m map[string][]byte) string {
 	return strings.Join(parts, ", ")
 }
 
+// columns is how wide the screen is on which OUT is shown, 0 if it is a file or a pipe.
+func (a *app) columns(out string) int {
+	switch {
+	case out != "-" || !a.screen:
+		return 0
+	case a.width <= 0:
+		return render.ScreenColumns
+	}
+	return max(a.width, leastColumns)
+}
+
+// leastColumns is a line that holds a few numbers.
+const leastColumns = 20
+
 // A bar shows the progress of long work on a terminal.
 type bar struct{ b *progressbar.ProgressBar }
 

@@ -22,6 +22,8 @@ type selector struct {
 
 	format  string // format of OUT; "": by its suffix
 	picture pictureFlags
+	plot    bool // the command is view
+	look    lookFlags
 	flags   *pflag.FlagSet // the flags that select; nil: there is no command line
 }
 
@@ -65,7 +67,8 @@ func (s *itemSelector) ofItems(f *pflag.FlagSet) {
 
 // A trackSelector selects a part of a zoom-cache file.
 type trackSelector struct {
-	track            string // number or name of the track
+	track            string   // number or name of the track
+	tracks           []string // several of them, in one picture
 	from, to         string
 	fromTime, toTime *zoomcache.Moment // first and last time; nil: no bound
 	bignum           bool              // read integers of any length
@@ -90,6 +93,7 @@ func (s *trackSelector) ofSamples(f *pflag.FlagSet) {
 func (s *trackSelector) ofView(f *pflag.FlagSet) {
 	f.IntVar(&s.level, "level", 0, "the stored summaries of level `L`; 1 is the finest")
 	f.IntVar(&s.width, "width", 0, "about `W` points, each with the least and the greatest of its samples")
+	f.StringSliceVar(&s.tracks, "tracks", nil, "several tracks in one .png or .svg: numbers or names, `A,B`")
 	f.IntVar(&s.bits, "bits", 16, "8 or 16 bits for each number of a .dat or of peaks: `N`")
 }
 
@@ -144,7 +148,7 @@ func (s *selector) parse(slice []string) (err error) {
 			return err
 		}
 	}
-	for _, two := range [][2]string{{"chunk", "chunks"}, {"level", "width"}} {
+	for _, two := range [][2]string{{"chunk", "chunks"}, {"level", "width"}, {"track", "tracks"}} {
 		if s.has(two[0]) && s.has(two[1]) {
 			return usagef("--%s and --%s: only one of them", two[0], two[1])
 		}
@@ -258,10 +262,10 @@ func (s selector) instead(names []string) string {
 // command returns the name of the command, for the progress bar.
 func (s *selector) command() string {
 	switch {
+	case s.plot || s.viewing():
+		return "view"
 	case s.slice != nil:
 		return "slice"
-	case s.viewing():
-		return "view"
 	}
 	return "get"
 }

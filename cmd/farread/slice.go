@@ -37,13 +37,14 @@ OUT's suffix, or --format, says how the items are written:
   .json   nested lists, a line for each row
   .csv    a line for each row of the last axis; of items with members a line for
           each item, under a line of their names
-  .png    a picture of a 2-d slice, see --colors
+  .png    the items of a 2-d slice as pixels, see --colors; farread view has axes
   .b2nd   an array like the one that is cut, which python-blosc2 and farread open
   .arrow  a file of Arrow IPC: a column v with a row for each item of the first axis,
           or, of items with members, a column for each member and a row for each item
 Without -o a small slice is shown as a table, with --json as JSON. A terminal gets it as
-NumPy prints it: in lines of 75 columns, and of more than 1,000 items the first and last
-three along each axis; a file or pipe gets all. -o - writes to stdout, as --format says.
+NumPy prints it: in nested brackets, in lines of its width, and of more than 1,000 items
+the first and last three along each axis; a file or pipe gets all. -o - writes to
+stdout, as --format says.
 
 --where EXPR gives only the items of the slice that match (without SLICE, of the
 array), each with its index in the array: as at and v in .json and .npy (a

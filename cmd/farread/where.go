@@ -30,8 +30,12 @@ type searchSelection struct {
 
 var _ selection = (*searchSelection)(nil)
 
-func (s *itemSelector) ofValues(f *pflag.FlagSet) {
+func (s *itemSelector) ofLabels(f *pflag.FlagSet) {
 	f.BoolVar(&s.nearest, "nearest", false, "the nearest item of NAME=LABEL in a slice, where none is equal")
+}
+
+func (s *itemSelector) ofValues(f *pflag.FlagSet) {
+	s.ofLabels(f)
 	f.StringVar(&s.where, "where", "", "only items that match `EXPR`, with their indexes: 'v > 3', 'temp < -5 and not flag == 0'; see slice --help")
 }
 
@@ -76,7 +80,7 @@ func (s *searchSelection) sink(out string) (sink.Sink, error) {
 	if given := changed(s.s.picture.flags); len(given) > 0 {
 		return nil, usagef("--%s goes with .png and --format png", given[0])
 	}
-	s.screen = out == "-" && s.t.a.screen
+	s.columns = s.t.a.columns(out)
 	return s.t.a.byteSink(out)
 }
 
@@ -87,7 +91,7 @@ func (s *searchSelection) options() b2nd.SearchOptions {
 }
 
 func (s *searchSelection) copy(ctx context.Context, w sink.Sink, b bar) error {
-	o := render.HitOptions{Format: s.format, Screen: s.screen, Off: 8 * len(s.box.Start), Memory: int64(s.t.a.flags.maxMemory) / 4}
+	o := render.HitOptions{Format: s.format, Columns: s.columns, Off: 8 * len(s.box.Start), Memory: int64(s.t.a.flags.maxMemory) / 4}
 	if f, ok := w.(*sink.File); ok {
 		o.Again = f.Again()
 	}

@@ -29,6 +29,9 @@ func (t *zoomContent) pick(ctx context.Context, s selector) (selection, error) {
 	if s.viewing() {
 		return t.pickView(ctx, s)
 	}
+	if s.plot {
+		return nil, usagef("missing --width W, how many points, --level L, stored summaries, or --open, the page")
+	}
 	if err := s.only(zoomcache.Format, "track", "from", "to", "stamps", "bignum", "format", "resync"); err != nil {
 		return nil, err
 	}

@@ -22,17 +22,26 @@ type zoomView struct {
 	k      *zoomcache.Track
 	level  int
 	format string
+	look   lookFlags
 }
 
 var _ selection = (*zoomView)(nil)
 
 // pickView selects summaries.
 func (t *zoomContent) pickView(ctx context.Context, s selector) (selection, error) {
+	if given := changed(s.picture.flags); len(given) > 0 {
+		return nil, usagef("--%s goes with arrays", given[0])
+	}
 	if s.has("width") {
 		return t.pickWidth(ctx, s)
 	}
-	if s.has("bits") {
-		return nil, usagef("--bits goes with --width")
+	for _, name := range []string{"bits", "tracks"} {
+		if s.has(name) {
+			return nil, usagef("--%s goes with --width", name)
+		}
+	}
+	if err := s.only(zoomcache.Format, "track", "from", "to", "level", "format", "bignum", "resync"); err != nil {
+		return nil, err
 	}
 	k, err := t.track(s)
 	if err != nil {
@@ -41,7 +50,7 @@ func (t *zoomContent) pickView(ctx context.Context, s selector) (selection, erro
 	if s.level < 1 {
 		return nil, usagef("--level %d: 1 is the finest", s.level)
 	}
-	x := &zoomView{t: t, k: k, level: s.level, format: s.format}
+	x := &zoomView{t: t, k: k, level: s.level, format: s.format, look: s.look}
 	x.timeRange, err = t.within(ctx, k, s)
 	return x, err
 }
@@ -57,6 +66,12 @@ func (x *zoomView) sink(out string) (sink.Sink, error) {
 		if !slices.Contains(render.Summaries(), x.format) {
 			return nil, usagef("%s: want a name in .json or .csv, or --format %s", human.Printable(out), strings.Join(render.Summaries(), ", "))
 		}
+	}
+	if !slices.Contains(render.Summaries(), x.format) {
+		return nil, usagef("--format %q: want %s", x.format, strings.Join(render.Summaries(), ", "))
+	}
+	if err := x.look.only(x.format); err != nil {
+		return nil, err
 	}
 	return x.t.a.byteSink(out)
 }

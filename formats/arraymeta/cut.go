@@ -12,7 +12,7 @@ import (
 // result has no Source.
 func (m Meta) Cut(shape []int64, box nd.Box) Meta {
 	out := Meta{Attrs: m.Attrs, Fill: m.Fill}
-	kept, ok := keptAxes(box)
+	kept, ok := Kept(box)
 	if !ok || m.Dims == nil || len(m.Dims) != len(shape) {
 		return out
 	}
@@ -52,9 +52,9 @@ func (c Coord) cut(length, start, step, n int64) (Coord, bool) {
 	return out, ok
 }
 
-// keptAxes returns the axes of an array that are axes of what a box selects. ok is false if
+// Kept returns the axes of an array that are axes of what a box selects. ok is false if
 // the box does not tell, since some axes of one item were dropped and others not.
-func keptAxes(box nd.Box) (kept []int, ok bool) {
+func Kept(box nd.Box) (kept []int, ok bool) {
 	counts := box.Counts()
 	if slices.Equal(counts, box.OutShape) {
 		for i := range counts {

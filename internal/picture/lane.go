@@ -14,20 +14,21 @@ type lane struct {
 	spans     []Span
 	low, high float64 // least and greatest finite value; Inf and -Inf if there are none
 	drawn     bool    // the lane has something to draw
-	line      color.NRGBA
 	band      color.NRGBA
+	stroke    draw.LineStyle
 	unit      float64 // all values are divided by unit
 	from, to  float64
 }
 
-func newLane(c *Channel, line color.NRGBA, several bool) *lane {
-	l := &lane{spans: c.Spans, line: line, band: line, low: math.Inf(1), high: math.Inf(-1), unit: 1}
+func newLane(c *Channel, t theme, i int, several bool) *lane {
+	l := &lane{spans: c.Spans, low: math.Inf(1), high: math.Inf(-1), unit: 1}
 	// Light enough for the line of means on it, dark enough for a spike of one pixel.
-	mix := func(x uint8) uint8 { return uint8((int(x)*50 + 255*50) / 100) }
-	l.band = color.NRGBA{mix(line.R), mix(line.G), mix(line.B), 255}
+	l.band = t.band(t.line(i))
+	l.stroke = draw.LineStyle{Color: t.stroke(t.line(i)), Width: vg.Points(0.9), Dashes: t.dashes(i)}
 	if several { // other channels below show through
-		l.band = line
+		l.band = t.line(i)
 		l.band.A = 120
+		l.stroke.Color, l.stroke.Width = t.line(i), vg.Points(1.2)
 	}
 	for i := range c.Spans {
 		s := &c.Spans[i]
@@ -44,11 +45,17 @@ func newLane(c *Channel, line color.NRGBA, several bool) *lane {
 	return l
 }
 
+// A laneBand draws the band of a lane, a laneLine what lies above all bands.
+type (
+	laneBand struct{ *lane }
+	laneLine struct{ *lane }
+)
+
 // Plot implements plot.Plotter.
-func (l *lane) Plot(c draw.Canvas, p *plot.Plot) {
-	l.fill(c, p)
-	l.lines(c, p)
-}
+func (l laneBand) Plot(c draw.Canvas, p *plot.Plot) { l.fill(c, p) }
+
+// Plot implements plot.Plotter.
+func (l laneLine) Plot(c draw.Canvas, p *plot.Plot) { l.lines(c, p) }
 
 // A column is the content of one column of pixels.
 type column struct {
@@ -135,9 +142,7 @@ func outline(cols []column, x vg.Length) vg.Path {
 // lines draws the means, and single samples as dots.
 func (l *lane) lines(c draw.Canvas, p *plot.Plot) {
 	tx, ty := p.Transforms(&c)
-	style := draw.LineStyle{Color: l.line, Width: vg.Points(0.9)}
-	dark := func(x uint8) uint8 { return uint8(int(x) * 3 / 4) }
-	style.Color = color.NRGBA{dark(l.line.R), dark(l.line.G), dark(l.line.B), 255}
+	style := l.stroke
 	var run []vg.Point
 	room := l.room(c, tx)
 	flush := func(dots bool) {

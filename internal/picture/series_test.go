@@ -52,7 +52,7 @@ func TestTicks(t *testing.T) {
 		{-math.MaxFloat64, math.MaxFloat64, "−160 −80 0 80 160", "× 10³⁰⁶"},
 		{math.Inf(1), math.Inf(-1), "", ""},
 	} {
-		v := newValues(c.lo, c.hi)
+		v := newValues(c.lo, c.hi, 7)
 		if got := labels(v.ticks); got != c.want || v.name != c.name {
 			t.Errorf("%g to %g: %q %q, want %q %q", c.lo, c.hi, got, v.name, c.want, c.name)
 		}
@@ -104,13 +104,13 @@ func TestAnyTicks(t *testing.T) {
 		if math.IsInf(hi, 0) {
 			hi = math.MaxFloat64
 		}
-		v := newValues(lo, hi)
+		v := newValues(lo, hi, 7)
 		near := (v.high-v.low) < 1e-8*math.Abs(v.low) || math.Abs(v.high-v.low) < 1e-290
-		check(t, v.low, v.high, v.ticks, 3*valueTicks, !near)
+		check(t, v.low, v.high, v.ticks, 3*7, !near)
 		from := rapid.Float64Range(-1e9, 1e12).Draw(t, "from")
 		to := from + math.Pow(10, rapid.Float64Range(-3, 11).Draw(t, "exponent"))
 		origin := []time.Time{{}, time.Unix(1.7e9, 12345)}[rapid.IntRange(0, 1).Draw(t, "origin")]
-		for _, pixels := range []int{minWidth, 800, maxWidth} {
+		for _, pixels := range []int{MinWidth, 800, MaxWidth} {
 			x := newTimes(from, to, origin, pixels)
 			check(t, from, to, x.ticks, pixels/40, false)
 		}
@@ -200,7 +200,7 @@ func TestSpike(t *testing.T) {
 		if tall < 1 || tall > most {
 			t.Errorf("width %d: %d columns are tall, want 1 to %d", width, tall, most)
 		}
-		if place := float64(first-leftOf(t, m)) / float64(min(max(width, minWidth), maxWidth)) * n; math.Abs(place-at) > 12 {
+		if place := float64(first-leftOf(t, m)) / float64(min(max(width, MinWidth), MaxWidth)) * n; math.Abs(place-at) > 12 {
 			t.Errorf("width %d: the spike is at %.0f, want %d", width, place, at)
 		}
 	}
@@ -353,7 +353,7 @@ func TestOddSeries(t *testing.T) {
 	}
 	m := shot(t, s)
 	left := leftOf(t, m)
-	if data(m, left+seriesWidth/2) != 0 || data(m, left+seriesWidth/5) == 0 {
+	if data(m, left+DefaultWidth/2) != 0 || data(m, left+DefaultWidth/5) == 0 {
 		t.Error("the gap is drawn, or the data are not")
 	}
 }

@@ -138,7 +138,7 @@ func TestExponents(t *testing.T) {
 	for e := -300; e <= 300; e++ {
 		for _, sign := range []float64{1, -1} {
 			v := sign * math.Pow(10, float64(e)) * 5
-			axis := newValues(min(v, 0), max(v, 0))
+			axis := newValues(min(v, 0), max(v, 0), 7)
 			if -4 < e && e < 7 {
 				if axis.name != "" {
 					t.Errorf("%g: %q", v, axis.name)
@@ -218,7 +218,7 @@ func TestEveryRune(t *testing.T) {
 	}
 	note := func(name string, list string) { all.WriteString(name + list) }
 	for e := -320; e <= 308; e++ {
-		v := newValues(-math.Pow10(e), math.Pow10(e))
+		v := newValues(-math.Pow10(e), math.Pow10(e), 7)
 		note(v.name, labels(v.ticks))
 	}
 	for s := 1e-15; s < 1e14; s *= 1.9 {
@@ -239,7 +239,7 @@ func TestEveryRune(t *testing.T) {
 		}
 		seen[r] = true
 		for _, w := range []font.Weight{font.WeightNormal, font.WeightBold} {
-			sty := style(9, w, grey(0))
+			sty := style(9, w, gray(0))
 			if width, known := sty.Handler.(lettering).width(string(r), sty); !known || width <= 0 {
 				t.Errorf("%q (%U), weight %d: the font has not got it", r, r, w)
 			}
@@ -257,7 +257,7 @@ func TestEveryRune(t *testing.T) {
 // called their tracks.
 func TestMissingRunes(t *testing.T) {
 	t.Parallel()
-	sty := style(11, font.WeightBold, grey(0))
+	sty := style(11, font.WeightBold, gray(0))
 	for line, want := range map[string]string{
 		"心電図": "□□□", "a😀b": "a□b", "👩‍🔬": "□□", "❤️": "□", "ไทย": "□□□", "한국": "□□", "\x00\x1b": "□□", "\uFFFD": "□", "a\xffb": "a□b", "e\u0301": "e\u0301", "Škoda ж": "Škoda ж",
 	} {
@@ -282,14 +282,14 @@ func TestMissingRunes(t *testing.T) {
 // TestFit: a title that is longer than the picture is cut and ends with an ellipsis.
 func TestFit(t *testing.T) {
 	t.Parallel()
-	sty := style(11, font.WeightBold, grey(0))
+	sty := style(11, font.WeightBold, gray(0))
 	for _, c := range [][2]string{{"short", "short"}, {strings.Repeat("long ", 20), "long lon…"}, {"心電図心電図心電図心電図", "心電図心電図心…"}, {"", ""}} {
 		got := fit(c[0], sty, 60)
 		if got != c[1] || sty.Width(got) > 60 {
 			t.Errorf("%q: %q of %v, want %q", c[0], got, sty.Width(got), c[1])
 		}
 	}
-	m := shot(t, Series{Title: strings.Repeat("心電図 wide title ", 30), Note: "note", Width: minWidth})
+	m := shot(t, Series{Title: strings.Repeat("心電図 wide title ", 30), Note: "note", Width: MinWidth})
 	b := m.Bounds()
 	for y := range b.Max.Y {
 		if c, _ := color.GrayModel.Convert(m.At(b.Max.X-1, y)).(color.Gray); c.Y != 255 {

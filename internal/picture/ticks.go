@@ -66,12 +66,12 @@ type values struct {
 // ten up to 10^306.
 const leastExponent = -306
 
-// valueTicks is about how many labels the axis of values has.
-const valueTicks = 7
+// valueTicks is about how many labels an axis of values of so many pixels has.
+func valueTicks(pixels int) int { return min(max(pixels/45, 3), 14) }
 
-// newValues is the axis of values from lo to hi; Inf and -Inf mean that there are
-// none.
-func newValues(lo, hi float64) values {
+// newValues is the axis of values from lo to hi, with about n labels; Inf and -Inf mean
+// that there are none.
+func newValues(lo, hi float64, n int) values {
 	v := values{unit: 1}
 	if lo > hi {
 		v.high = 1
@@ -89,7 +89,7 @@ func newValues(lo, hi float64) values {
 		}
 	}
 	v.low, v.high = lo-room, hi+room
-	step := niceStep((v.high - v.low) / valueTicks)
+	step := niceStep((v.high - v.low) / float64(n))
 	if step == 0 || math.IsInf(step, 0) { // smaller or greater than floats are
 		return v
 	}

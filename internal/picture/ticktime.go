@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
-
+	"strings"
 	"time"
 
 	"golang.org/x/image/font"
@@ -26,20 +26,30 @@ const (
 )
 
 // tickStyle is the style of the labels of ticks and of the names of axes.
-func tickStyle() text.Style { return style(9, font.WeightNormal, grey(0x30)) }
+func tickStyle() text.Style { return style(9, font.WeightNormal, themeOf(false).text) }
 
 // A room is how far apart ticks have to be.
 type room struct {
 	from      float64 // the left end
 	perSecond float64 // pixels
 	least     float64 // pixels from one to the next, on average
+	upright   bool    // the axis is vertical: labels have one line, and stand one above the other
 }
 
 // newRoom returns the room for ticks on an axis of the given pixels: about ten
 // ticks, or fewer if they would be crowded.
 func newRoom(from, to float64, pixels int) room {
 	const tight, wide = 44, 72
-	return room{from, float64(pixels) / (to - from), min(max(float64(pixels)/11, tight), wide)}
+	return room{from: from, perSecond: float64(pixels) / (to - from), least: min(max(float64(pixels)/11, tight), wide)}
+}
+
+// newUpright is newRoom for a vertical axis.
+func newUpright(from, to float64, pixels int, upright bool) room {
+	r := newRoom(from, to, pixels)
+	if r.upright = upright; upright {
+		r.least = 30
+	}
+	return r
 }
 
 // step is the least distance of ticks in seconds.
@@ -52,6 +62,9 @@ func (r room) holds(list []plot.Tick) bool {
 	end := math.Inf(-1)
 	for _, t := range list {
 		x, half := (t.Value-r.from)*r.perSecond, float64(sty.Width(t.Label)/pixel)/2
+		if r.upright {
+			half = 3 // and the air is the rest of a line
+		}
 		if x-half < end {
 			return false
 		}
@@ -102,7 +115,10 @@ func clock(s float64) iter.Seq[float64] {
 // newTimes returns a time axis of the given pixels, with the first round step
 // whose labels have room.
 func newTimes(from, to float64, origin time.Time, pixels int) times {
-	r := newRoom(from, to, pixels)
+	return timesIn(from, to, origin, newRoom(from, to, pixels))
+}
+
+func timesIn(from, to float64, origin time.Time, r room) times {
 	least := r.step()
 	if !(least > 0) || math.IsInf(least, 0) {
 		return times{name: "seconds"}
@@ -117,6 +133,17 @@ func newTimes(from, to float64, origin time.Time, pixels int) times {
 		return t
 	}
 	return utcTimes(from, to, origin.UTC(), r)
+}
+
+// inUTC is timesIn for any axis: a vertical one has labels of one line.
+func inUTC(from, to float64, origin time.Time, r room) times {
+	t := timesIn(from, to, origin, r)
+	if r.upright {
+		for i := range t.ticks {
+			t.ticks[i].Label = strings.ReplaceAll(t.ticks[i].Label, "\n", " ")
+		}
+	}
+	return t
 }
 
 // counts labels the axis with offsets of samples, whole numbers.

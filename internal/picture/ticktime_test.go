@@ -79,7 +79,7 @@ func TestAnyCalendar(t *testing.T) {
 		if span > 1e-3 { // else float64 has no such times far away
 			from = rapid.Float64Range(-1e6, 1e6).Draw(t, "from")
 		}
-		pixels := rapid.IntRange(minWidth, 2000).Draw(t, "pixels")
+		pixels := rapid.IntRange(MinWidth, 2000).Draw(t, "pixels")
 		x := newTimes(from, from+span, origin, pixels)
 		if least := 3 * min(pixels, 800) / 800; len(x.ticks) < max(least, 2) && !(pixels < 800 && span < 1) || len(x.ticks) > max(12, pixels/60) {
 			t.Fatalf("%s + %g on %d pixels: %d ticks %q", origin, span, pixels, len(x.ticks), labels(x.ticks))
@@ -139,7 +139,7 @@ func TestAnyElapsed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		span := math.Pow(10, rapid.Float64Range(-9, 12).Draw(t, "span"))
 		from := span * rapid.Float64Range(-3, 100).Draw(t, "from")
-		pixels := rapid.IntRange(minWidth, 2000).Draw(t, "pixels")
+		pixels := rapid.IntRange(MinWidth, 2000).Draw(t, "pixels")
 		for _, x := range []times{newTimes(from, from+span, time.Time{}, pixels), counts(math.Round(from), math.Round(from)+math.Ceil(span)+3, pixels)} {
 			if len(x.ticks) < 1 || len(x.ticks) < 2 && pixels > 600 || len(x.ticks) > max(12, pixels/40) {
 				t.Fatalf("%g + %g on %d pixels: %d ticks %q", from, span, pixels, len(x.ticks), labels(x.ticks))

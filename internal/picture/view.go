@@ -3,6 +3,7 @@ package picture
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/dustin/go-humanize"
 
@@ -24,10 +25,29 @@ func OfView(h *zoomcache.Header, k *zoomcache.Track, points []zoomindex.Point, f
 	}
 	s.From, s.To = v.edges(first, last)
 	v.pixel = max(s.To-s.From, 0) / float64(s.pixels())
-	s.Note = v.note()
+	s.samples, s.points = v.samples(), int64(len(points))
+	s.Note = noteOf(s.samples, s.points)
 	for c := range max(k.Codec.Channels, 1) {
 		s.Channels = append(s.Channels, Channel{Name: fmt.Sprintf("channel %d", c), Spans: v.spans(c)})
 	}
+	return s
+}
+
+// MaxLines is how many lines differ by their colours and dashes.
+const MaxLines = 24
+
+// With returns the picture with the channels of another one of the same file, over the time
+// of both.
+func (s Series) With(o Series) Series {
+	switch {
+	case !(s.From < s.To):
+		s.From, s.To = o.From, o.To
+	case o.From < o.To:
+		s.From, s.To = min(s.From, o.From), max(s.To, o.To)
+	}
+	s.Channels = append(slices.Clip(s.Channels), o.Channels...)
+	s.samples, s.points = s.samples+o.samples, s.points+o.points
+	s.Note = noteOf(s.samples, s.points)
 	return s
 }
 
@@ -47,20 +67,24 @@ type view struct {
 	pixel  float64        // width of a pixel on the axis
 }
 
-// note tells how much of the series is shown.
-func (v view) note() string {
-	n := int64(0)
+// samples is how many samples points have.
+func (v view) samples() (n int64) {
 	for i := range v.points {
 		n += v.points[i].Count
 	}
-	text := plural(n, "sample")
-	switch int64(len(v.points)) {
+	return n
+}
+
+// noteOf tells how much of the series is shown.
+func noteOf(samples, points int64) string {
+	text := plural(samples, "sample")
+	switch points {
 	case 0:
 		return ""
-	case n:
+	case samples:
 		return text
 	}
-	return text + " in " + plural(int64(len(v.points)), "point")
+	return text + " in " + plural(points, "point")
 }
 
 func plural(n int64, one string) string {

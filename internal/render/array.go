@@ -40,10 +40,14 @@ func Arrays() []string { return []string{Npy, Raw, JSON, CSV, PNG, B2nd, Arrow} 
 // ArrayOptions are options for writing an array.
 type ArrayOptions struct {
 	Format  string
-	Fortran bool            // for a .npy: items are in Fortran order
-	Screen  bool            // for text: print as NumPy does, with only some of many items
+	Fortran bool // for a .npy: items are in Fortran order
+	// Columns are those of a terminal on which text is shown: it is printed as NumPy does,
+	// with only some of many items. 0: it is a file, and has all.
+	Columns int
 	Picture picture.Options // options of a .png
-	Memory  int64           // bound of the bytes of items for a .png, and of the buffers of a .b2nd
+	// Plot draws a .png or .svg with axes around; nil: a .png is the items alone.
+	Plot   *picture.Plot
+	Memory int64 // bound of the bytes of items for a .png, and of the buffers of a .b2nd
 	// Layers are vlmetalayers of a .b2nd.
 	Layers []cframe.Metalayer
 }
@@ -94,12 +98,18 @@ func newEncoder(d dtype.DType, shape []int64, o ArrayOptions) (encoder, error) {
 	case CSV:
 		return &csvFile{d: d, c: newCounter(shape)}, nil
 	case Text:
-		return newText(d, shape, o.Screen), nil
+		return newText(d, shape, o.Columns), nil
 	case Arrow:
 		return newArrow(d, shape)
 	case B2nd:
 		return &b2ndFile{d: d, shape: shape, memory: o.Memory, layers: o.Layers}, nil
-	case PNG:
+	case PNG, SVG:
+		if o.Plot != nil {
+			return newPlot(d, shape, o)
+		}
+		if o.Format == SVG {
+			break
+		}
 		return newPicture(d, shape, o.Picture, o.Memory)
 	}
 	return nil, fmt.Errorf("format %q: %w", o.Format, formats.ErrUnsupported)

@@ -15,9 +15,10 @@ import (
 // HitOptions are options for writing records of which nobody knows how many there are.
 type HitOptions struct {
 	Format string
-	Screen bool  // for text: print as NumPy does, with only some of many records
-	Off    int   // for raw: only the bytes of a record from here on are written
-	Memory int64 // bytes of records that may wait for their number: text, and a .npy without Again
+	// Columns are those of a terminal, which shows only some of many records as text. 0: it is a file.
+	Columns int
+	Off     int   // for raw: only the bytes of a record from here on are written
+	Memory  int64 // bytes of records that may wait for their number: text, and a .npy without Again
 	// Again writes the header of a .npy a second time. It is nil for a stream.
 	Again io.WriterAt
 }
@@ -106,7 +107,7 @@ func (o *HitOptions) waiting(w io.Writer, d dtype.DType, each func(put func(p []
 		_, err := io.WriteString(w, "no item matches\n")
 		return err
 	}
-	return Array(w, d, []int64{int64(len(all) / d.ItemSize())}, ArrayOptions{Format: o.Format, Screen: o.Screen},
+	return Array(w, d, []int64{int64(len(all) / d.ItemSize())}, ArrayOptions{Format: o.Format, Columns: o.Columns},
 		func(put func(p []byte) error) error { return put(all) })
 }
 

@@ -16,42 +16,29 @@ import (
 // MaxText is how many items are shown as text at most: some pages.
 const MaxText = 10_000
 
-// A terminal shows items as NumPy prints them: in lines of so many columns, and of
-// more items than a page has only the first and last few along each axis.
-const (
-	screenColumns = 75
-	screenItems   = 1000
-	screenEdge    = 3
-)
-
-const ellipsis = "..."
-
 // textFile is a table for people, a plane of the last two axes at a time. Items with
 // members get a row each.
 type textFile struct {
-	d       dtype.DType
-	c       counter
-	columns int  // columns of a line; 0: any number
-	short   bool // only some items are shown
-	row     []string
-	plane   [][]string
-	index   string // index of the present plane
-	some    bool   // some plane was written
-	passed  bool   // planes are being skipped
+	d     dtype.DType
+	c     counter
+	short bool // only some items are shown: those with members, on a terminal
+	row   []string
+	plane [][]string
+	index string // index of the present plane
+	some  bool   // some plane was written
 }
 
-// newText makes a textFile, for a terminal or for a file that keeps all items.
-func newText(d dtype.DType, shape []int64, screen bool) *textFile {
+// newText makes text for a terminal of so many columns, or for a file that keeps all items
+// if there are none.
+func newText(d dtype.DType, shape []int64, columns int) encoder {
 	f := &textFile{d: d, c: newCounter(shape)}
-	if screen {
-		n := int64(1)
-		for _, k := range shape {
-			n *= k // at most MaxText
-		}
-		f.columns, f.short = screenColumns, n > screenItems
-	}
-	if f.records() {
-		f.plane, f.columns = [][]string{cellsOf(d.AppendColumns(nil, ""))}, 0
+	switch {
+	case f.c.done: // begin says that nothing is selected
+	case !f.records() && columns > 0:
+		return newScreen(d, shape, columns)
+	case f.records():
+		f.short = columns > 0 && newScreen(d, shape, columns).short
+		f.plane = [][]string{cellsOf(d.AppendColumns(nil, ""))}
 	}
 	return f
 }
@@ -80,19 +67,6 @@ func cellsOf(line []byte) []string {
 	return cells
 }
 
-// hidden is the first axis along which the next item is not shown, or -1.
-func (f *textFile) hidden() int {
-	if !f.short {
-		return -1
-	}
-	for i, n := range f.c.shape {
-		if at := f.c.at[i]; n > 2*screenEdge && at >= screenEdge && at < n-screenEdge {
-			return i
-		}
-	}
-	return -1
-}
-
 func (f *textFile) items(w io.Writer, p []byte) error {
 	for item := range slices.Chunk(p, f.d.ItemSize()) {
 		if err := f.item(w, item); err != nil {
@@ -104,26 +78,15 @@ func (f *textFile) items(w io.Writer, p []byte) error {
 
 func (f *textFile) item(w io.Writer, item []byte) error {
 	axes := len(f.c.at)
-	switch hidden := f.hidden(); {
-	case hidden < 0:
+	if f.short && hidden(&f.c) >= 0 {
+		if last := f.plane[len(f.plane)-1]; last[0] != ellipsis {
+			f.plane = append(f.plane, []string{ellipsis})
+		}
+	} else {
 		if len(f.plane) == 0 && len(f.row) == 0 && axes > 2 {
 			f.index = strings.Trim(fmt.Sprint(f.c.at[:axes-2]), "[]")
 		}
 		f.row = append(f.row, cellsOf(f.d.AppendCSV(nil, item))...)
-		f.passed = false
-	case f.records():
-		if last := f.plane[len(f.plane)-1]; last[0] != ellipsis {
-			f.plane = append(f.plane, []string{ellipsis})
-		}
-	case hidden < axes-2: // a plane
-		if !f.passed {
-			f.passed = true
-			if _, err := io.WriteString(w, "\n"+ellipsis+"\n"); err != nil {
-				return err
-			}
-		}
-	case hidden == axes-1 && f.c.at[hidden] == screenEdge, hidden == axes-2 && f.c.at[hidden] == screenEdge && f.c.at[axes-1] == 0:
-		f.row = append(f.row, ellipsis)
 	}
 	carried := f.c.next()
 	if len(f.row) > 0 && (carried > 0 || f.c.done || f.records()) {
@@ -153,53 +116,27 @@ func (f *textFile) show(w io.Writer) error {
 	return err
 }
 
-// widths are the widths of the columns; all the same for a single row that takes
-// several lines.
+// widths are the widths of the columns.
 func (f *textFile) widths() []int {
 	var width []int
-	most, all := 0, 0
 	for _, row := range f.plane {
 		for i, cell := range row {
-			n := utf8.RuneCountInString(cell)
 			if i == len(width) {
 				width = append(width, 0)
 			}
-			width[i], most = max(width[i], n), max(most, n)
-		}
-	}
-	for _, n := range width {
-		all += n + len(gap)
-	}
-	if f.columns > 0 && len(f.plane) == 1 && all > f.columns+len(gap) {
-		for i := range width {
-			width[i] = most
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
 		}
 	}
 	return width
 }
 
-// gap stands between columns.
-const gap = "  "
-
-// line writes a row, in several lines if it is too long for one. If there are several
-// rows, the further lines are indented.
+// line writes a row, its columns two spaces apart.
 func (f *textFile) line(b *strings.Builder, row []string, width []int) {
-	at, indent := 0, ""
-	if len(f.plane) > 1 {
-		indent = gap
-	}
 	for i, cell := range row {
-		switch {
-		case i == 0:
-		case f.columns > 0 && at+len(gap)+width[i] > f.columns:
-			b.WriteString("\n" + indent)
-			at = len(indent)
-		default:
-			b.WriteString(gap)
-			at += len(gap)
+		if i > 0 {
+			b.WriteString("  ")
 		}
 		b.WriteString(strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)) + cell)
-		at += width[i]
 	}
 	b.WriteByte('\n')
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/formats/zoomcache"
@@ -27,6 +28,26 @@ type ViewOptions struct {
 	Width       int   // points that were asked for
 	Samples     int64 // if the view was made by Pixels: the samples of a pixel
 	Bits        int   // bits of a number in a waveform: 8 or 16
+	Look        Look  // of a picture
+	// More are tracks that a picture has besides Track, each with its view.
+	More []TrackView
+}
+
+// A Look is how a picture looks.
+type Look struct {
+	Title  *string // nil: the track's name
+	Height int     // pixels of the area of the data; 0: as usual
+	Dark   bool
+}
+
+// MaxTracks is how many tracks a picture has at most.
+const MaxTracks = picture.MaxLines
+
+// A TrackView is a view of a track in [First, Last], offsets that were asked for.
+type TrackView struct {
+	Track       *zoomcache.Track
+	Points      []zoomindex.Point
+	First, Last int64
 }
 
 // A Series is what views are made of.
@@ -69,9 +90,22 @@ func View(ctx context.Context, w io.Writer, f Series, v *zoomindex.View, o ViewO
 // plot draws points: the band of each channel, and the line of its means.
 func (o *ViewOptions) plot(w io.Writer, f Series, v *zoomindex.View) error {
 	s := picture.OfView(f.Header(), o.Track, v.Points, o.First, o.Last, o.Width)
-	if s.Title = human.Printable(human.Shorten(s.Title, 60)); s.Title == "" {
-		s.Title = fmt.Sprintf("track %d", o.Track.Number)
+	if s.Title = TrackName(o.Track); len(o.More) > 0 {
+		s.Channels = ofTrack(s.Channels, s.Title)
+		for _, m := range o.More {
+			other := picture.OfView(f.Header(), m.Track, m.Points, m.First, m.Last, o.Width)
+			other.Channels = ofTrack(other.Channels, TrackName(m.Track))
+			if s.Untimed != other.Untimed {
+				return fmt.Errorf("tracks %d and %d in one picture, one of them without a rate: %w", o.Track.Number, m.Track.Number, formats.ErrUnsupported)
+			}
+			s = s.With(other)
+		}
+		s.Title = ""
 	}
+	if o.Look.Title != nil {
+		s.Title = human.Printable(human.Shorten(*o.Look.Title, MaxTitle))
+	}
+	s.Height, s.Dark = o.Look.Height, o.Look.Dark
 	var b bytes.Buffer // write nothing if the plot fails
 	draw := s.PNG
 	if o.Format == SVG {
@@ -82,6 +116,29 @@ func (o *ViewOptions) plot(w io.Writer, f Series, v *zoomindex.View) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// MaxTitle is how many characters a title has at most.
+const MaxTitle = 200
+
+// TrackName is the name of a track in a picture, its number if it has none.
+func TrackName(k *zoomcache.Track) string {
+	if name := human.Printable(human.Shorten(k.Name, 60)); name != "" {
+		return name
+	}
+	return fmt.Sprintf("track %d", k.Number)
+}
+
+// ofTrack names the lines of a track among others.
+func ofTrack(list []picture.Channel, track string) []picture.Channel {
+	for i := range list {
+		if len(list) == 1 {
+			list[i].Name = track
+			continue
+		}
+		list[i].Name = track + ", " + list[i].Name
+	}
+	return list
 }
 
 // npy makes an array of the numbers in points. A count that is not known is NaN.
