@@ -186,7 +186,7 @@ func (f *packFlags) onlyCSV(ctx context.Context, ob *objstore.Object) error {
 	is := false
 	if f.array.dtype == "" && f.array.shape == nil { // otherwise SRC is raw
 		var err error
-		if is, err = zoom.IsCSV(ctx, ob, zoom.Options{}); err != nil {
+		if is, err = zoom.IsTable(ctx, ob, zoom.Options{}); err != nil {
 			return err
 		}
 	}

@@ -324,7 +324,7 @@ func (t *table) settle(span *csvSpan) {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps finer than %s s are rounded down to it", strconv.FormatFloat(math.Pow10(-t.digits), 'g', -1, 64)))
 	}
 	if span.back > 0 {
-		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps that go back in time, kept as they are: %d, the first in line %d", span.back, span.backLine))
+		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps that go back in time, kept as they are: %d, the first in %s", span.back, t.place(span.backLine)))
 	}
 	if t.zone != nil && !t.dated() {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("the time zone %s says nothing about times that count", t.zone))
@@ -332,6 +332,14 @@ func (t *table) settle(span *csvSpan) {
 	for i := range t.about.Tracks {
 		t.about.Tracks[i].Rate = zoomcache.Rate{Num: pow10(t.digits), Den: 1}
 	}
+}
+
+// place is where in the file something is, for people.
+func (t *table) place(n int64) string {
+	if t.about.Format == formatParquet {
+		return fmt.Sprintf("row %d", n)
+	}
+	return fmt.Sprintf("line %d", n)
 }
 
 func abs(x int64) int64 {
