@@ -15,9 +15,17 @@ import (
 // TestRealCSV: tables that other people wrote become the tracks that pandas reads in
 // them: the same columns, times and values. The copies of the small ones in functions/zoom
 // are what the packages have.
-func TestRealCSV(t *testing.T) {
+func TestRealCSV(t *testing.T) { realTables(t, "realcsv.py", "real", 45) }
+
+// TestRealParquet is TestRealCSV for Parquet: files of pyarrow's own tests, and tables as
+// pyarrow writes them with its codecs, encodings and types of times.
+func TestRealParquet(t *testing.T) { realTables(t, "realparquet.py", "realparquet", 20) }
+
+// realTables packs the tables that a script lists, and has it compare what comes out again.
+func realTables(t *testing.T, name, kept string, least int) {
+	t.Helper()
 	dir, bin := t.TempDir(), program(t)
-	script, err := filepath.Abs("realcsv.py")
+	script, err := filepath.Abs(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +34,7 @@ func TestRealCSV(t *testing.T) {
 		Flags []string
 	}
 	runIn(t.Context(), t, strings.NewReader(""), &files, script, "list", dir)
-	if len(files) < 45 {
+	if len(files) < least {
 		t.Fatalf("%d files", len(files))
 	}
 	for _, f := range files {
@@ -59,10 +67,10 @@ func TestRealCSV(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range names {
-		got, err := os.ReadFile(filepath.Join("..", "..", "functions", "zoom", "testdata", "real", e.Name()))
+		got, err := os.ReadFile(filepath.Join("..", "..", "functions", "zoom", "testdata", kept, e.Name()))
 		want, err2 := os.ReadFile(filepath.Join(copies, e.Name()))
 		if err != nil || err2 != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s: the copy differs from the package's, %v %v", e.Name(), err, err2)
+			t.Errorf("%s: the copy differs from what the script makes, %v %v", e.Name(), err, err2)
 		}
 	}
 }

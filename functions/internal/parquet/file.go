@@ -173,7 +173,7 @@ func (f *File) schema(list []format.SchemaElement) error {
 			}
 			name += e.Name
 		}
-		if !e.NumChildren.Valid && e.Type.Valid {
+		if e.NumChildren.V == 0 && e.Type.Valid {
 			if e.Type.V < physicalBool || e.Type.V > physicalFixed || e.Type.V == physicalFixed && (e.TypeLength.V <= 0 || e.TypeLength.V > 1<<20) {
 				return kit.Corrupt("column %.60q of type %d and length %d", name, e.Type.V, e.TypeLength.V)
 			}
