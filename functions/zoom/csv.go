@@ -60,16 +60,17 @@ type table struct {
 	call       string   // the same without a unit or a format in brackets
 	iso        bool
 	read       reading
-	layout     *layout  // how stamps are read that are neither numbers nor ISO 8601
-	sure       bool     // the user said so
-	unnamed    bool     // no column has a name for stamps
-	others     []string // columns that have such a name, too
-	maybe      form     // the form that all stamps so far could have
-	epoch      bool     // the stamps count from 1970
-	since      bool     // a warning tells that they count from 1970
-	out        []bool   // columns that the user or the stamps leave out
-	tracks     []int    // track of each column, -1: none
-	firstLine  int64    // line number of the first values
+	layout     *layout    // how stamps are read that are neither numbers nor ISO 8601
+	sure       bool       // the user said so
+	unnamed    bool       // no column has a name for stamps
+	others     []string   // columns that have such a name, too
+	maybe      form       // the form that all stamps so far could have
+	epoch      bool       // the stamps count from 1970
+	since      bool       // a warning tells that they count from 1970
+	out        []bool     // columns that the user or the stamps leave out
+	tracks     []int      // track of each column, -1: none
+	ways       []grouping // of numbers with marks between thousands, of each column
+	firstLine  int64      // line number of the first values
 	firstStamp string
 	from       int64 // the second that is time 0
 	digits     int   // ticks are 10^-digits of a second
@@ -249,10 +250,10 @@ func (r *firstReading) learn(n int64, line string) error {
 		if t.out[i] {
 			continue
 		}
-		if cell = t.plain(strings.TrimSpace(cell)); isMissing(cell) {
+		if cell = strings.TrimSpace(cell); isMissing(cell) {
 			continue
 		}
-		if err := r.cols[i].learn(t.names[i], n, cell); err != nil {
+		if err := r.cols[i].learn(t.names[i], n, cell, t.plain(cell)); err != nil {
 			return err
 		}
 	}
@@ -409,8 +410,13 @@ func (t *table) row(room *[]string, line string, clock *zoneClock, b *Block) err
 		if k < 0 {
 			continue
 		}
-		if cell = t.plain(strings.TrimSpace(cell)); isMissing(cell) {
+		if cell = strings.TrimSpace(cell); isMissing(cell) {
 			continue
+		}
+		if t.ways[i].group == 0 {
+			cell = t.plain(cell)
+		} else if digits, _, ok := t.ways[i].number(cell); ok {
+			cell = digits
 		}
 		c := &b.Columns[k]
 		c.Stamps = append(c.Stamps, at)

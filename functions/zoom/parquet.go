@@ -378,4 +378,3 @@ func narrowed[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64]
 		(*dst)[i] = T(x)
 	}
 }
-

@@ -50,7 +50,7 @@ func packParquet(tb testing.TB, p []byte, o zoom.CSVOptions) (zoom.About, int, e
 		return zoom.About{}, 0, err
 	}
 	var b bytes.Buffer
-	n, err := zoom.Write(context.Background(), &b, s, zoom.WriteOptions{})
+	n, err := zoom.Write(context.Background(), &b, s, zoom.WriteOptions{NoIndex: true, Parallel: 1})
 	return s.About(), int(n.Samples), err
 }
 
