@@ -168,7 +168,7 @@ def list_(folder):
     out = []
     for entry in FILES:
         shutil.copyfile(source(entry[0]), os.path.join(folder, base(entry[0])))
-        out.append({'File': base(entry[0]), 'Flags': entry[3]})
+        out.append({'File': base(entry[0]), 'From': entry[0], 'Flags': entry[3]})
     return out
 
 

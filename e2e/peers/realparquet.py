@@ -151,7 +151,7 @@ def copy(folder):
 
 
 def list_(folder):
-    return [{'File': os.path.basename(write(e, folder)), 'Flags': e[6]} for e in FILES]
+    return [{'File': os.path.basename(write(e, folder)), 'From': e[1] if e[2] is None else f'{e[1]}, by pyarrow as {base(e)}', 'Flags': e[6]} for e in FILES]
 
 
 def check(folder):

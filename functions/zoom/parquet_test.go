@@ -12,12 +12,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/formats/zoomindex"
 	"github.com/farread/farread/functions/zoom"
 	"github.com/farread/farread/internal/racetest"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/memstore"
+	"github.com/farread/farread/rangeio"
 )
 
 // parquetFiles are files that pyarrow has written.
@@ -170,5 +176,78 @@ func TestParquetRequests(t *testing.T) {
 	}
 	if after := obj.Stats(); after.Requests-before.Requests > 3 || after.Bytes-before.Bytes > int64(2*len(p)) {
 		t.Errorf("%d requests, %d bytes of %d", after.Requests-before.Requests, after.Bytes-before.Bytes, len(p))
+	}
+}
+
+// TestParquetIsCSV: a table makes the same file whether it comes as a CSV or as Parquet of
+// another writer than pyarrow, in row groups of any length, with its gaps.
+func TestParquetIsCSV(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		Time int64    `parquet:"time,timestamp(millisecond)"`
+		Temp *float64 `parquet:"temp,optional,zstd"`
+		Pump int64    `parquet:"pump,delta"`
+		Site string   `parquet:"site,dict,snappy"`
+	}
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[row](&b, parquet.PageBufferSize(4000), parquet.DataPageVersion(2))
+	var text strings.Builder
+	text.WriteString("time,temp,pump,site\n")
+	const start = 1_767_225_600_000 // 2026
+	for i := range 20_000 {
+		at := int64(start + 250*i)
+		if i >= 12_000 {
+			at += 3 * 3600 * 1000 // a gap
+		}
+		r := row{Time: at, Pump: int64(i % 5), Site: "roof"}
+		cell := ""
+		if i%7 > 0 {
+			x := float64(i%100) + 0.5
+			r.Temp, cell = &x, fmt.Sprint(x)
+		}
+		if _, err := w.Write([]row{r}); err != nil {
+			t.Fatal(err)
+		}
+		if i%3333 == 0 {
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fmt.Fprintf(&text, "%s,%s,%d,roof\n", time.UnixMilli(at).UTC().Format("2006-01-02T15:04:05.000Z"), cell, r.Pump)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var files [2][]byte
+	for i, src := range []struct {
+		name string
+		p    []byte
+	}{{"x.csv", []byte(text.String())}, {"x.parquet", b.Bytes()}} {
+		s, err := series(t, src.name, src.p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if _, err := zoom.Write(t.Context(), &out, s, zoom.WriteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		files[i] = out.Bytes()
+	}
+	if !bytes.Equal(files[0], files[1]) {
+		t.Errorf("%d and %d bytes differ", len(files[0]), len(files[1]))
+	}
+	f, err := zoomindex.Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(files[1]), int64(len(files[1]))), zoomcache.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const before, behind = 250 * 11_999, 250*12_000 + 3*3600*1000
+	err = f.EachSummary(t.Context(), 1, 1, zoomcache.FirstOffset, zoomcache.LastOffset, func(s *zoomcache.Summary) error {
+		if s.Entry*10 <= before && s.Exit*10 >= behind {
+			t.Errorf("a packet of [%d, %d] goes over the gap", s.Entry, s.Exit)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
