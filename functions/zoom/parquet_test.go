@@ -251,3 +251,21 @@ func TestParquetIsCSV(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// tinyParquet has a time and a value, twice.
+func tinyParquet(tb testing.TB) []byte {
+	tb.Helper()
+	type row struct {
+		T int64 `parquet:"t"`
+		A int32 `parquet:"a"`
+	}
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[row](&b)
+	if _, err := w.Write([]row{{0, 1}, {1, 2}}); err != nil {
+		tb.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return b.Bytes()
+}
