@@ -34,7 +34,7 @@ type Rule struct {
 	// "flat"; empty: by their names. It needs the format "gulp".
 	Layout string `json:"layout,omitempty"`
 	Chunk  int64  `json:"chunk,omitempty"` // bytes of one chunk of a bloscpack without records; 0: the format's default
-	CSV    *CSV   `json:"csv,omitempty"`   // for "zoom", how CSVs are read; nil: names and values of their columns decide
+	CSV    *CSV   `json:"csv,omitempty"`   // for "zoom", how CSVs and Parquet are read; nil: names and values of their columns decide
 	Out    Out    `json:"out"`
 	Shape  string `json:"shape,omitempty"` // event shape that the local cloud delivers; in AWS the wiring decides. Empty: "s3"
 }
