@@ -205,7 +205,7 @@ func inPage(t *testing.T, all []input) {
 	}
 	want := before + begin + b.String() + end + after
 	if os.Getenv("FARREAD_INPUTS") == "write" {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil { //nolint:gosec // a page of the repository
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	} else if want != text {

@@ -150,7 +150,7 @@ func (c *civil) field(s *string, f byte, dot bool) bool {
 		c.week, n = upTo(s, 2)
 		return n == 2 && c.week > 0
 	case 'u':
-		c.weekday, n = upTo(s, 1)
+		c.weekday, _ = upTo(s, 1)
 		return c.weekday > 0 && c.weekday < 8
 	case 'y':
 		if c.year, n = upTo(s, 2); c.year < 69 { // as POSIX has it

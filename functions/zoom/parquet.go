@@ -212,27 +212,28 @@ func textOf(c *parquet.Column, v *parquet.Values, i, at int) string {
 	if v.Null[i] {
 		return ""
 	}
-	switch {
-	case c.Type == parquet.Text:
+	switch c.Type {
+	case parquet.Text:
 		return strings.TrimSpace(v.Text[at])
-	case c.Type == parquet.Time:
+	case parquet.Time:
 		text := time.Unix(v.Int[at], int64(v.Nano[at])).UTC().Format("2006-01-02T15:04:05.999999999")
 		if text = strings.TrimSuffix(text, "T00:00:00"); !c.Local {
 			text += "Z"
 		}
 		return text
-	case c.Type == parquet.Clock:
+	case parquet.Clock:
 		return time.Unix(v.Int[at], int64(v.Nano[at])).UTC().Format("15:04:05.999999999")
-	case c.Type == parquet.Bool:
+	case parquet.Bool:
 		return strconv.FormatBool(v.Int[at] != 0)
-	case c.Type == parquet.U64:
+	case parquet.U64:
 		return strconv.FormatUint(uint64(v.Int[at]), 10)
-	case c.Type == parquet.F32:
+	case parquet.F32:
 		return strconv.FormatFloat(v.Float[at], 'f', -1, 32)
-	case c.Type == parquet.F64:
+	case parquet.F64:
 		return strconv.FormatFloat(v.Float[at], 'f', -1, 64)
+	default:
+		return strconv.FormatInt(v.Int[at], 10)
 	}
-	return strconv.FormatInt(v.Int[at], 10)
 }
 
 // kindOfType is the type of a track.

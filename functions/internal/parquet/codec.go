@@ -70,6 +70,7 @@ func (u *unpacker) into(codec format.CompressionCodec, out, p []byte) (int, erro
 		return len(got), err
 	case format.Lz4Raw:
 		return lz4.UncompressBlock(p, out)
+	case format.Uncompressed, format.LZO, format.Lz4: // the last one in frames of its own
 	}
 	return 0, kit.Unsupported("pages compressed by %s", codec)
 }

@@ -167,6 +167,7 @@ func (f *File) schema(list []format.SchemaElement) error {
 				def++
 			case format.Repeated:
 				def, rep = def+1, rep+1
+			case format.Required:
 			}
 			if name != "" {
 				name += "."

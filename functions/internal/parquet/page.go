@@ -20,6 +20,8 @@ const (
 	maxPage = 64 << 20
 	// maxHeader bounds the header of a page, which may hold its least and greatest value.
 	maxHeader = 32 << 10
+	// oldDictionary is what writers of old call both encodings of a dictionary.
+	oldDictionary format.Encoding = 2
 	// usualHeader is what is looked at first.
 	usualHeader = 256
 )
@@ -167,7 +169,7 @@ func (r *cursor) dictionary(h *format.PageHeader) error {
 		return kit.Corrupt("a second dictionary")
 	case !h.DictionaryPageHeader.Valid || d.NumValues < 0:
 		return kit.Corrupt("a dictionary without a number of values")
-	case d.Encoding != format.Plain && d.Encoding != format.PlainDictionary:
+	case d.Encoding != format.Plain && d.Encoding != oldDictionary:
 		return kit.Unsupported("a dictionary encoded as %s", d.Encoding)
 	}
 	p, err := r.out.page(r.meta.Codec, r.raw, int(h.UncompressedPageSize))
@@ -253,7 +255,7 @@ func (r *cursor) begun(e format.Encoding, p []byte) (err error) {
 	switch {
 	case e == format.Plain:
 		r.vals = &plain{c: r.c, p: p}
-	case e == format.RLEDictionary || e == format.PlainDictionary:
+	case e == format.RLEDictionary || e == oldDictionary:
 		if r.dict == nil {
 			return kit.Corrupt("values of a dictionary that is not there")
 		}

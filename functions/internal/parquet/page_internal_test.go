@@ -32,7 +32,7 @@ func FuzzPage(f *testing.F) {
 			f.Add(uint8(c), uint8(e), uint16(9), []byte{2, 0, 0, 0, 18, 1, 3, 0x80, 1, 4, 9, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16})
 		}
 	}
-	f.Add(uint8(9), uint8(5), uint16(1000), []byte{0x80, 1, 4, 0xff, 0xff, 0xff, 0xff, 7, 2, 2, 0, 0, 0, 0})     // two milliards of values in a few bytes
+	f.Add(uint8(9), uint8(5), uint16(1000), []byte{0x80, 1, 4, 0xff, 0xff, 0xff, 0xff, 7, 2, 2, 0, 0, 0, 0})      // two milliards of values in a few bytes
 	f.Add(uint8(1), uint8(8), uint16(1000), []byte{6, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff, 0xf, 1, 1, 0xff, 0xff, 3}) // and a run of as many
 	f.Fuzz(func(t *testing.T, column, encoding uint8, n uint16, p []byte) {
 		columns := someColumns()
