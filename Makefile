@@ -155,7 +155,7 @@ venv: ## .venv with the reference readers for peers (Python 3.11, downloads)
 .PHONY: peers
 peers: need-go ## the reference tools read what farread writes
 	@[[ -x $(PYTHON) ]] || { echo "peers: no .venv: run 'make venv' first" >&2; exit 1; }
-	@PYTHONPATH=e2e/peers $(PYTHON) -c 'import aiohttp, blosc, blosc2, dask.array, fsspec, gulpio2, neuroglancer, numcodecs, obstore, old_bloscpack, pyarrow, tensorstore, xarray, zarr' 2>/dev/null || { echo "peers: blosc, blosc2, bloscpack, gulpio2, zarr or one of its clients does not load in .venv: run 'make venv' again" >&2; exit 1; }
+	@PYTHONPATH=e2e/peers $(PYTHON) -c 'import aiohttp, blosc, blosc2, dask.array, fsspec, gulpio2, neuroglancer, numcodecs, obstore, old_bloscpack, pyarrow, scipy.io, tensorstore, xarray, zarr' 2>/dev/null || { echo "peers: blosc, blosc2, bloscpack, gulpio2, scipy, zarr or one of its clients does not load in .venv: run 'make venv' again" >&2; exit 1; }
 	@[[ -n "$$(find e2e/peers -name '*_test.go' 2>/dev/null)" ]] || { echo "peers: there are no tests in e2e/peers" >&2; exit 1; }
 	PATH="$(CURDIR)/.venv/bin:$$PATH" FARREAD_PEERS_REQUIRE=1 go test -timeout=$(TIMEOUT) -count=1 -tags peers $(TESTFLAGS) ./e2e/peers/...
 

@@ -38,7 +38,7 @@ type Rule struct {
 	// To: see Joined. It needs the format "b2nd" and a To that ends in ".b2nd".
 	Append bool   `json:"append,omitempty"`
 	To     string `json:"to,omitempty"`  // key of that dataset behind Out.Prefix; at most 512 bytes
-	CSV    *CSV   `json:"csv,omitempty"` // for "zoom", how CSVs are read; nil: names and values of their columns decide
+	CSV    *CSV   `json:"csv,omitempty"` // for "zoom", how CSVs and Parquet are read; nil: names and values of their columns decide
 	Out    Out    `json:"out"`
 	Shape  string `json:"shape,omitempty"` // event shape that the local cloud delivers; in AWS the wiring decides. Empty: "s3"
 }

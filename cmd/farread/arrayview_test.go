@@ -11,7 +11,7 @@ import (
 )
 
 // weather packs an array of time, lat and lon with all that it means.
-func weather(t *testing.T) (dir, name string) {
+func weatherArray(t *testing.T) (dir, name string) {
 	t.Helper()
 	dir = t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -46,7 +46,7 @@ func weather(t *testing.T) (dir, name string) {
 // writes items as pixels alone.
 func TestArrayView(t *testing.T) {
 	t.Parallel()
-	dir, name := weather(t)
+	dir, name := weatherArray(t)
 	svg := func(args ...string) string {
 		out := filepath.Join(dir, "x.svg")
 		run(t, append([]string{"view", name, "-o", out}, args...)...)

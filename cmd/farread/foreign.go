@@ -94,6 +94,12 @@ func notRead(srcs []string, err error) error {
 			}
 			return fmt.Errorf("%w (Zarr becomes a .b2nd, or a folder of them with --format b2nd)", err)
 		}
+		if kind == "Parquet" {
+			if e, ok := errors.AsType[*formats.Error](err); ok && e.Format == "parquet" {
+				return err
+			}
+			return fmt.Errorf("%w (the columns of Parquet become a series: a .zoom)", err)
+		}
 		if kind != "" {
 			return fmt.Errorf("%w (%s is not read: save its arrays with numpy.save, or tables as CSV, and pack these)", err, kind)
 		}

@@ -84,20 +84,23 @@ all other bytes, or all with --records chunks, in chunks of --chunk bytes. unpac
 gives back what SRC was.
 
 A .zoom is made of a WAV (each channel a track), of a .npy of one or two axes (each
-column a track), of a .csv or .tsv with a header (.csv.gz and .csv.zst, too), or of raw
-samples with a note, or with --dtype and --shape. --rate and --origin say what SRC does
-not; --codec stores samples as another type: f32, f64, i16, u8, pcm-i16 and so on.
+column a track), of a .csv or .tsv with a header (.csv.gz and .csv.zst, too), of a
+.parquet, or of raw samples with a note, or with --dtype and --shape. --rate and
+--origin say what SRC does not; --codec stores samples as another type: f32, f64, i16,
+u8, pcm-i16 and so on.
 
 A CSV (, ; or tab; decimal commas; UTF-8, UTF-16, Latin-1) has a column of times called
 time, date, year or the like, else the first with dates, else its first; a year beside
 months or quarters, and a date beside times of day, are taken together. Times are
 seconds, ISO 8601, counts since 1970 (epoch, time_ms), dates as people write them
-(2012/1/9, Jan 1 2000, 19-Sep-03, 31.12.2025 12:30, 1974Q1) and, in columns called so,
-dates (19580329, 20240501120000), years (1958, 1958.2027) and days of a spreadsheet
-(45123.5). What is taken for more than seconds or ISO 8601 is told, with what else it
-may be; what nobody can know is refused. --time, --times, --time-format and --tz say it.
-Empty cells and NA are gaps. Columns of text (no number among their first 100 values)
-are passed over, and named; --columns and --skip choose.
+(2012/1/9, Jan 1 2000, 19-Sep-03, 31.12.2025 12:30, 1974Q1, 2024-W05, 2024-032) and, in
+columns called so, dates (19580329, 20240501120000), years (1958, 1958.2027) and days of
+a spreadsheet (45123.5). What is taken for more than seconds or ISO 8601 is told, with
+what else it may be; what nobody can know is refused. --time, --times, --time-format and
+--tz say it. Marks between thousands (1,234.5) are taken as such where a cell of the
+column can be nothing else. Empty cells and NA are gaps. Columns of text (no number
+among their first 100 values) are passed over, and named; --columns and --skip choose.
+Parquet goes by the same rules; columns of times and of numbers keep their type.
 
 --append puts SRC behind what is in DST, one file that is there: the array behind the
 items of a .b2nd, along the first axis, where types and all other lengths must be the

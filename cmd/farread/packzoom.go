@@ -35,7 +35,7 @@ func csvFlagNames() []string {
 func (f *zoomFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.rate, "rate", "", "samples a second of a .zoom, instead of what SRC says: `R` is 1000, 0.1 or 30000/1001")
 	c.Flags().StringVar(&f.origin, "origin", "", "UTC `TIME` of time 0 in a .zoom: 2026-05-01T00:00:00Z")
-	c.Flags().StringVar(&f.csv.Time, "time", "", "the column of a CSV that has the times: `NAME`, or NAME+NAME for several (date+time, year+month)")
+	c.Flags().StringVar(&f.csv.Time, "time", "", "the column of a CSV or Parquet that has the times: `NAME`, or NAME+NAME for several (date+time, year+month)")
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "time-column" { // its name in the metadata of an upload
 			name = "time"
@@ -45,8 +45,8 @@ func (f *zoomFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.csv.Unit, "times", "", "what numbers in the column of times of a CSV are: `UNIT` is s, ms, us, ns, min, h, d, date (19580329, 195803, 20240501120000), year (1958, 1958.2027) or excel (45123.5)")
 	c.Flags().StringVar(&f.csv.Format, "time-format", "", "how the times of a CSV are written, as strptime has it: `FORMAT` is %d/%m/%Y, '%d.%m.%y %H:%M:%S', %YQ%q and so on")
 	c.Flags().StringVar(&f.csv.Zone, "tz", "", "the time zone of times of a CSV that tell none: `ZONE` is Europe/Berlin or +02:00 (UTC)")
-	c.Flags().StringSliceVar(&f.csv.Columns, "columns", nil, "the columns of a CSV to take: `NAME,NAME` (all of numbers)")
-	c.Flags().StringSliceVar(&f.csv.Skip, "skip", nil, "columns of a CSV to pass over: `NAME,NAME`")
+	c.Flags().StringSliceVar(&f.csv.Columns, "columns", nil, "the columns of a CSV or Parquet to take: `NAME,NAME` (all of numbers)")
+	c.Flags().StringSliceVar(&f.csv.Skip, "skip", nil, "columns of a CSV or Parquet to pass over: `NAME,NAME`")
 	c.Flags().IntVar(&f.watermark, "watermark", 0, "`N` samples of a track make a packet of a .zoom (1024)")
 	c.Flags().BoolVar(&f.zlib, "zlib", false, "compress the packets of a .zoom")
 	c.Flags().BoolVar(&f.delta, "delta", false, "store differences in a .zoom, of signed integers; with --zlib, slow signals get small")
@@ -171,7 +171,7 @@ func (a *app) packZoom(ctx context.Context, src string, ob *objstore.Object, dst
 	return err
 }
 
-// onlyCSV refuses the flags about a column of times if SRC is not a CSV.
+// onlyCSV refuses the flags about a column of times if SRC is no CSV and no Parquet.
 func (f *packFlags) onlyCSV(ctx context.Context, ob *objstore.Object) error {
 	name := ""
 	for flag, set := range map[string]bool{"times": f.zoom.csv.Unit != "", "time": f.zoom.csv.Time != "", "time-format": f.zoom.csv.Format != "", "tz": f.zoom.csv.Zone != "",
@@ -186,12 +186,12 @@ func (f *packFlags) onlyCSV(ctx context.Context, ob *objstore.Object) error {
 	is := false
 	if f.array.dtype == "" && f.array.shape == nil { // otherwise SRC is raw
 		var err error
-		if is, err = zoom.IsCSV(ctx, ob, zoom.Options{}); err != nil {
+		if is, err = zoom.IsTable(ctx, ob, zoom.Options{}); err != nil {
 			return err
 		}
 	}
 	if !is {
-		return usagef("--%s is for a .csv or .tsv, the only SRC with columns by name", name)
+		return usagef("--%s is for a .csv, .tsv or .parquet, the only SRC with columns by name", name)
 	}
 	return nil
 }
@@ -205,7 +205,7 @@ func (a *app) zoomNote(ctx context.Context, src string, f *packFlags) (*zoom.Not
 		}
 		return &zoom.Note{Note: *n}, nil
 	}
-	return noteBeside(ctx, a, src, zoom.ParseNote, ".gz", ".zst", ".zstd", ".wav", ".npy", ".csv", ".tsv", ".txt")
+	return noteBeside(ctx, a, src, zoom.ParseNote, ".gz", ".zst", ".zstd", ".wav", ".npy", ".csv", ".tsv", ".txt", ".parquet")
 }
 
 // zoomJob returns the job that a worker runs for the object, if DST is the output of

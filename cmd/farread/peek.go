@@ -109,8 +109,6 @@ func (a *app) tellPeek(p *peeked, err error) error {
 	t.Add("size", human.Size(p.size))
 	if c := p.command(); c != "" {
 		t.Add("pack", human.Printable(c))
-	} else if p.Format == "parquet" {
-		t.Add("pack", "not yet: save its columns as CSV or with numpy.save, and pack these")
 	}
 	return t.Print(a.stdout)
 }

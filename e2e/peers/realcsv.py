@@ -168,24 +168,28 @@ def list_(folder):
     out = []
     for entry in FILES:
         shutil.copyfile(source(entry[0]), os.path.join(folder, base(entry[0])))
-        out.append({'File': base(entry[0]), 'Flags': entry[3]})
+        out.append({'File': base(entry[0]), 'From': entry[0], 'Flags': entry[3]})
     return out
 
 
 def check(folder):
+    return compare(folder, [(base(e[0]), lambda path, e=e: wanted(e, path)) for e in FILES])
+
+
+def compare(folder, files):
     wrong = []
-    for entry in FILES:
-        path = os.path.join(folder, base(entry[0]))
+    for name, wanted in files:
+        path = os.path.join(folder, name)
         if not os.path.exists(path + '.json'):
             continue
         with open(path + '.json') as f:
             info = json.load(f)
         origin = 0
         if info['utc_origin']:
-            origin = int(pd.Timestamp(info['utc_origin']).tz_convert(None).value)
-        want = list(wanted(entry, path))
+            origin = int(pd.Timestamp(info['utc_origin']).tz_convert(None).as_unit('ns').value)
+        want = list(wanted(path))
         if [w[0] for w in want] != [t['name'] for t in info['tracks']]:
-            wrong.append(f'{entry[0]}: tracks {[t["name"] for t in info["tracks"]]}, pandas has {[w[0] for w in want]}')
+            wrong.append(f'{name}: tracks {[t["name"] for t in info["tracks"]]}, pandas has {[w[0] for w in want]}')
             continue
         for i, (c, ns, v) in enumerate(want):
             with open(f'{path}.{i + 1}.csv', newline='') as f:
@@ -195,9 +199,11 @@ def check(folder):
             at = np.array([origin + int(r[0]) * (10**9 * den) // num for r in rows], dtype='i8')
             there = ~np.isnan(got)
             if not np.array_equal(at[there], ns):
-                wrong.append(f'{entry[0]}: {c}: other times: {list(at[:3])} … {list(at[-1:])}, want {list(ns[:3])} … {list(ns[-1:])}')
+                wrong.append(f'{name}: {c}: other times: {list(at[:3])} … {list(at[-1:])}, want {list(ns[:3])} … {list(ns[-1:])}')
+            if info['tracks'][i]['codec'] == 'f32':
+                got, v = got.astype('f4'), v.astype('f4')
             if not np.array_equal(got[there], v):
-                wrong.append(f'{entry[0]}: {c}: other values')
+                wrong.append(f'{name}: {c}: other values')
     return wrong
 
 

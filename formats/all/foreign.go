@@ -7,7 +7,7 @@ import (
 
 // Foreign names a format that a name promises and that is no dataset here: "HDF5" for
 // x.h5; "" for any other name. Large and small letters are the same. Only Zarr is read
-// and written all the same, by package zarr.
+// and written all the same, by package zarr, and Parquet read into series.
 func Foreign(name string) string {
 	ext := strings.ToLower(path.Ext(strings.TrimRight(name, "/")))
 	for format, list := range map[string][]string{

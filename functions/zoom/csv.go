@@ -60,16 +60,17 @@ type table struct {
 	call       string   // the same without a unit or a format in brackets
 	iso        bool
 	read       reading
-	layout     *layout  // how stamps are read that are neither numbers nor ISO 8601
-	sure       bool     // the user said so
-	unnamed    bool     // no column has a name for stamps
-	others     []string // columns that have such a name, too
-	maybe      form     // the form that all stamps so far could have
-	epoch      bool     // the stamps count from 1970
-	since      bool     // a warning tells that they count from 1970
-	out        []bool   // columns that the user or the stamps leave out
-	tracks     []int    // track of each column, -1: none
-	firstLine  int64    // line number of the first values
+	layout     *layout    // how stamps are read that are neither numbers nor ISO 8601
+	sure       bool       // the user said so
+	unnamed    bool       // no column has a name for stamps
+	others     []string   // columns that have such a name, too
+	maybe      form       // the form that all stamps so far could have
+	epoch      bool       // the stamps count from 1970
+	since      bool       // a warning tells that they count from 1970
+	out        []bool     // columns that the user or the stamps leave out
+	tracks     []int      // track of each column, -1: none
+	ways       []grouping // of numbers with marks between thousands, of each column
+	firstLine  int64      // line number of the first values
 	firstStamp string
 	from       int64 // the second that is time 0
 	digits     int   // ticks are 10^-digits of a second
@@ -249,10 +250,10 @@ func (r *firstReading) learn(n int64, line string) error {
 		if t.out[i] {
 			continue
 		}
-		if cell = t.plain(strings.TrimSpace(cell)); isMissing(cell) {
+		if cell = strings.TrimSpace(cell); isMissing(cell) {
 			continue
 		}
-		if err := r.cols[i].learn(t.names[i], n, cell); err != nil {
+		if err := r.cols[i].learn(t.names[i], n, cell, t.plain(cell)); err != nil {
 			return err
 		}
 	}
@@ -324,7 +325,7 @@ func (t *table) settle(span *csvSpan) {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps finer than %s s are rounded down to it", strconv.FormatFloat(math.Pow10(-t.digits), 'g', -1, 64)))
 	}
 	if span.back > 0 {
-		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps that go back in time, kept as they are: %d, the first in line %d", span.back, span.backLine))
+		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps that go back in time, kept as they are: %d, the first in %s", span.back, t.place(span.backLine)))
 	}
 	if t.zone != nil && !t.dated() {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("the time zone %s says nothing about times that count", t.zone))
@@ -332,6 +333,14 @@ func (t *table) settle(span *csvSpan) {
 	for i := range t.about.Tracks {
 		t.about.Tracks[i].Rate = zoomcache.Rate{Num: pow10(t.digits), Den: 1}
 	}
+}
+
+// place is where in the file something is, for people.
+func (t *table) place(n int64) string {
+	if t.about.Format == formatParquet {
+		return fmt.Sprintf("row %d", n)
+	}
+	return fmt.Sprintf("line %d", n)
 }
 
 func abs(x int64) int64 {
@@ -401,8 +410,13 @@ func (t *table) row(room *[]string, line string, clock *zoneClock, b *Block) err
 		if k < 0 {
 			continue
 		}
-		if cell = t.plain(strings.TrimSpace(cell)); isMissing(cell) {
+		if cell = strings.TrimSpace(cell); isMissing(cell) {
 			continue
+		}
+		if t.ways[i].group == 0 {
+			cell = t.plain(cell)
+		} else if digits, _, ok := t.ways[i].number(cell); ok {
+			cell = digits
 		}
 		c := &b.Columns[k]
 		c.Stamps = append(c.Stamps, at)

@@ -141,7 +141,7 @@ func TestCSVErrors(t *testing.T) {
 		"lines of \\r":    {"time,a\r1,2\r2,x\r", formats.ErrCorrupt, `line 3 at 11: column "a"`},
 		"stamps no names": {"2026-05-01T12:00:00Z,2\n", formats.ErrCorrupt, "numbers where the names"},
 		"time of another": {"t_ms,a\n1,2\n2026-05-01,3\n", formats.ErrCorrupt, "no time in 10^-3 s"},
-		"thousands":       {"t;a\n1;1.234,5\n", formats.ErrUnsupported, `of column "a" "1.234,5" in line 2 is no number`},
+		"thousands":       {"t;a\n1;1.234,56,7\n", formats.ErrUnsupported, `of column "a" "1.234,56,7" in line 2 is no number`},
 		"behind a quote":  {"time,a\n1,\"2\"3\n", formats.ErrCorrupt, "line 2 at 7: text behind"},
 		"endless line":    {"time,a\n" + strings.Repeat("1", 2<<20), formats.ErrTooLarge, "line 2 at 7: longer than"},
 		"wide":            {strings.Repeat("a,", 5000) + "\n", formats.ErrTooLarge, "line 1 at 0: 5001 columns"},

@@ -325,7 +325,7 @@ func (t *table) doubtful() error {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: stamps such as %.60s are taken for %s; --times %s says that they are %s", t.name, t.firstStamp, unit[0], date, t.maybe))
 		return nil
 	}
-	return kit.Fail("csv", fmt.Sprintf("line %d", t.firstLine), -1, kit.Unsupported("column %.60q: %.60q and all others may be %s or %s: %s says which (%s or %s)",
+	return kit.Fail(t.about.Format, t.place(t.firstLine), -1, kit.Unsupported("column %.60q: %.60q and all others may be %s or %s: %s says which (%s or %s)",
 		t.name, t.firstStamp, t.maybe, unit[0], sayTimes, date, unit[1]))
 }
 
@@ -440,5 +440,5 @@ func (t *table) again() error {
 	if t.sure || t.iso || t.read.form != formYear {
 		return nil
 	}
-	return kit.Unsupported("column %.60q: the same year as in the line before, so that it alone is no time: --time A+B joins it with others (year+month), or say --times year", t.name)
+	return kit.Unsupported("column %.60q: the same year as in the row before, so that it alone is no time: --time A+B joins it with others (year+month), or say --times year", t.name)
 }

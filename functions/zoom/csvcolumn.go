@@ -22,29 +22,64 @@ type csvColumn struct {
 	number                  bool // a float, integer or word, except nan
 	text                    string
 	line                    int64 // line of the first text; 0: none
+	groups                  grouped
+	way                     grouping // of its numbers; zero: none
 }
 
-// learn notes a value of a column. A text among numbers is an error.
-func (c *csvColumn) learn(name string, line int64, cell string) error {
-	switch {
-	case c.line > 0 && c.values >= textValues:
-		return nil
-	case !c.look(cell):
-		if c.number || c.values > textValues || c.float { // a column of nan alone is not text, either
-			return kit.Corrupt("column %.60q: %.60q is no number; --skip passes the column over", name, cell)
-		}
-		if c.line == 0 {
-			c.line, c.text = line, cell
-		}
+// learn notes a value of a column, as it is written and with a decimal point. A text among
+// numbers is an error.
+func (c *csvColumn) learn(name string, line int64, cell, plain string) error {
+	if c.line > 0 && c.values >= textValues {
 		return nil
 	}
-	if c.line > 0 {
-		return kit.Corrupt("column %.60q: %.60q in line %d is no number, as %.60q is; --skip passes a column over", name, c.text, c.line, cell)
+	if c.line > 0 || !c.look(plain) {
+		if c.line == 0 && c.groups.learn(line, cell) {
+			return nil
+		}
+		return c.learnText(name, line, cell, plain)
+	}
+	if c.float {
+		c.groups.plain(cell)
 	}
 	if _, ok := c.codec(); !ok {
 		return kit.Corrupt("column %.60q: %.60q among values of another kind", name, cell)
 	}
 	return nil
+}
+
+// learnText notes a value of a column of text, or the first text of a column.
+func (c *csvColumn) learnText(name string, line int64, cell, plain string) error {
+	if c.line > 0 {
+		if c.look(plain) {
+			return kit.Corrupt("column %.60q: %.60q in line %d is no number, as %.60q is; --skip passes a column over", name, c.text, c.line, cell)
+		}
+		return nil
+	}
+	if c.number || c.values > textValues || c.float { // a column of nan alone is not text, either
+		return kit.Corrupt("column %.60q: %.60q is no number; --skip passes the column over", name, cell)
+	}
+	c.line, c.text = line, cell
+	return nil
+}
+
+// settle decides, behind the last line, whether cells with marks between thousands are
+// numbers. If one cell may be two of them, and no other makes it clear, they are text.
+func (c *csvColumn) settle(name string) (remark string, err error) {
+	if c.groups.line == 0 || c.line > 0 {
+		return "", nil
+	}
+	way, part, sure := c.groups.way()
+	switch {
+	case !sure && c.number:
+		return "", kit.Corrupt("column %.60q: %.60q in line %d %s; --skip passes the column over", name, c.groups.text, c.groups.line, readings(c.groups.text))
+	case !sure:
+		c.line, c.text = c.groups.line, c.groups.text
+		return fmt.Sprintf("column %.60q: %.60q %s, so the column is passed over", name, c.text, readings(c.text)), nil
+	}
+	c.way, c.integer, c.number = way, true, true
+	c.float = c.float || part
+	digits, _, _ := way.number(c.groups.text)
+	return fmt.Sprintf("column %.60q: numbers such as %.60q are read as %s, with %q between thousands", name, c.groups.text, digits, string(way.group)), nil
 }
 
 // look notes the kind of value in a cell. It returns false if the cell has no value.
@@ -125,11 +160,20 @@ func truth(cell string) (value, is bool) {
 // passes over.
 func (t *table) choose(cols []csvColumn) error {
 	var texts, kept []string
-	t.tracks = make([]int, len(cols))
+	t.tracks, t.ways = make([]int, len(cols)), make([]grouping, len(cols))
 	for i := range cols {
 		t.tracks[i] = -1
+		if t.out[i] {
+			continue
+		}
+		remark, err := cols[i].settle(t.names[i])
+		if err != nil {
+			return err
+		}
+		if t.ways[i] = cols[i].way; remark != "" {
+			t.about.Warnings = append(t.about.Warnings, remark)
+		}
 		switch text := cols[i].line > 0; {
-		case t.out[i]:
 		case text && len(t.say.Columns) > 0:
 			return kit.Unsupported("column %.60q: %.60q in line %d is no number", t.names[i], cols[i].text, cols[i].line)
 		case text:

@@ -55,10 +55,14 @@ func dateFormats(text string) []string {
 		return nil
 	case named >= 0:
 		return namedFormats(parts, named)
+	case len(parts) > 1 && size(0) == 4 && strings.HasSuffix(strings.ToUpper(parts[1].before), "W"):
+		return weekFormats(parts)
 	case len(parts) == 1 && size(0) == 8: // with a time behind, else it would be a number
 		return []string{"%Y%m%d"}
 	case len(parts) == 2 && size(0) == 8 && (size(1) == 6 || size(1) == 4):
 		return []string{"%Y%m%d" + parts[1].before + "%H%M%S"[:size(1)]}
+	case len(parts) == 2 && size(0) == 4 && size(1) == 3:
+		return all("Yj")
 	case len(parts) == 2 && size(0) == 4:
 		return all("Ym")
 	case len(parts) == 2 && size(1) == 4:
@@ -73,6 +77,19 @@ func dateFormats(text string) []string {
 		return append(dayOrMonth(parts, "mdy", "dmy"), joined(parts, "ymd"))
 	case size(2) == 2:
 		return dayOrMonth(parts, "mdy", "dmy")
+	}
+	return nil
+}
+
+// weekFormats lists formats of a week of ISO 8601: 2024-W05, 2024-W05-3, 2024W053.
+func weekFormats(parts []datePart) []string {
+	switch size := len(parts[1].number); {
+	case size == 2 && len(parts) == 2:
+		return []string{joined(parts, "GV")}
+	case size == 2 && len(parts[2].number) == 1:
+		return []string{joined(parts, "GVu")}
+	case size == 3 && len(parts) == 2:
+		return []string{joined(parts, "GV") + "%u"}
 	}
 	return nil
 }
@@ -151,6 +168,8 @@ func dateParts(text string) (parts []datePart, named, quarter int) {
 				quarter = len(parts)
 				before, rest = before+rest[:1], rest[1:]
 			case strings.EqualFold(rest[:n], "m") && len(parts) == 1 && len(rest) > 1 && isDigit(rest[1]): // 1974M01
+				before, rest = before+rest[:1], rest[1:]
+			case strings.EqualFold(rest[:n], "w") && len(parts) == 1 && len(rest) > 1 && isDigit(rest[1]): // 2024-W05
 				before, rest = before+rest[:1], rest[1:]
 			case named < 0 && len(parts) < 3 && monthOf(&rest) > 0:
 				named = len(parts)

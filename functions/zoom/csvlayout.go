@@ -23,10 +23,10 @@ type layoutItem struct {
 }
 
 // fields are the letters that ParseFormat takes.
-const fields = "YymdeHIMSfpbBhaAjqzs"
+const fields = "YymdeHIMSfpbBhaAjqzsGVu"
 
 // ParseFormat checks what is to be a CSVOptions.Format: a date as strptime reads it, with
-// %Y %y %m %d %e %j %b %B %H %I %M %S %f %p %a %A %z %s, and %q for a quarter; %F, %T, %D
+// %Y %y %m %d %e %j %b %B %H %I %M %S %f %p %a %A %z %s, and %q for a quarter; %G, %V and %u are the year, week and day of ISO 8601; %F, %T, %D
 // and %R are others joined. If it is none, the error is formats.ErrUnsupported.
 func ParseFormat(text string) (string, error) {
 	if text == "" {
@@ -57,7 +57,7 @@ func compile(text string) (*layout, error) {
 			rest = rest[1:]
 			continue
 		case len(rest) < 2 || !strings.Contains(fields, rest[1:2]):
-			return bad("%.2q is not known; there are %%Y %%y %%m %%d %%b %%H %%I %%M %%S %%f %%p %%j %%q %%z %%s", rest)
+			return bad("%.2q is not known; there are %%Y %%y %%m %%d %%b %%H %%I %%M %%S %%f %%p %%j %%q %%z %%s %%G %%V %%u", rest)
 		case strings.Contains(have, rest[1:2]):
 			return bad("%.2q is there twice", rest)
 		}
@@ -66,19 +66,21 @@ func compile(text string) (*layout, error) {
 		rest = rest[2:]
 	}
 	switch {
-	case !strings.ContainsAny(have, "Yyms"+"bBhdejqHI"):
+	case !strings.ContainsAny(have, "Yyms"+"bBhdejqHIGVu"):
 		return bad("it has no time")
-	case strings.ContainsAny(have, "dejmbBhq") && !strings.ContainsAny(have, "Yys"):
+	case strings.ContainsAny(have, "dejmbBhq") && !strings.ContainsAny(have, "Yys"), strings.ContainsAny(have, "Vu") && !strings.Contains(have, "G"):
 		return bad("it has no year")
+	case strings.Contains(have, "G") && (!strings.Contains(have, "V") || strings.ContainsAny(have, "Yymdejbhq")):
+		return bad("%%G goes with %%V, a week, alone")
 	}
-	l.clock = !strings.ContainsAny(have, "Yys")
+	l.clock = !strings.ContainsAny(have, "YysG")
 	return l, nil
 }
 
 // A civil is a date and a time as people write them.
 type civil struct {
 	year, month, day, hour, minute, second int
-	yearDay                                int
+	yearDay, week, weekday                 int
 	half                                   byte // 'a' or 'p'
 	nano                                   int32
 	finer                                  bool
@@ -141,9 +143,15 @@ func upTo(s *string, n int) (v, digits int) {
 func (c *civil) field(s *string, f byte, dot bool) bool {
 	n := 0
 	switch f {
-	case 'Y':
+	case 'Y', 'G':
 		c.year, n = upTo(s, 4)
 		return n == 4
+	case 'V':
+		c.week, n = upTo(s, 2)
+		return n == 2 && c.week > 0
+	case 'u':
+		c.weekday, _ = upTo(s, 1)
+		return c.weekday > 0 && c.weekday < 8
 	case 'y':
 		if c.year, n = upTo(s, 2); c.year < 69 { // as POSIX has it
 			c.year += 100
@@ -280,6 +288,14 @@ func (c *civil) stamp() (s stamp, zoned, ok bool) {
 	}
 	if c.yearDay > 0 {
 		c.month, c.day = 1, c.yearDay
+	}
+	if c.week > 0 {
+		first := time.Date(c.year, 1, 4, 0, 0, 0, 0, time.UTC) // always in week 1, which begins on a Monday
+		c.month, c.day = 1, 4-(int(first.Weekday())+6)%7+7*(c.week-1)
+		if y, w := time.Date(c.year, 1, c.day, 0, 0, 0, 0, time.UTC).ISOWeek(); y != c.year || w != c.week {
+			return s, false, false
+		}
+		c.day += max(c.weekday, 1) - 1
 	}
 	s.sec = time.Date(c.year, time.Month(c.month), c.day, c.hour, c.minute, c.second, 0, time.UTC).Unix() - c.offset
 	s.nano, s.finer = c.nano, c.finer

@@ -131,3 +131,27 @@ func TestGapsKeepSamples(t *testing.T) {
 		}
 	})
 }
+
+// TestWidthWhateverRate: a view of a track of variable rate has about as many points as it
+// was asked for, or all samples, whatever the rate and however uneven.
+func TestWidthWhateverRate(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"0.004", "60"} {
+		var b strings.Builder
+		b.WriteString("time,v\n")
+		var seconds float64
+		if _, err := fmt.Sscan(step, &seconds); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 60_000 {
+			fmt.Fprintf(&b, "%.4f,%d\n", (float64(i)+0.3*float64(i%3))*seconds, i%1000)
+		}
+		f, _ := packTable(t, b.String(), zoom.WriteOptions{})
+		for _, width := range []int{100, 1200, 5000, 20_000} {
+			v, err := f.View(t.Context(), 1, zoomcache.FirstOffset, zoomcache.LastOffset, width)
+			if n := len(v.Points); err != nil || n > width || n < width*9/10 {
+				t.Errorf("step %s s: %d points of %d, %v", step, n, width, err)
+			}
+		}
+	}
+}

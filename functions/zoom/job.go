@@ -17,7 +17,7 @@ import (
 const (
 	// layoutVersion must change if the same upload would give other bytes.
 	layoutVersion = "zoom-1"
-	// layoutCSV is the layoutVersion for a CSV: dates are read, columns are found by what
+	// layoutCSV is the layoutVersion for a table: dates are read, columns are found by what
 	// is in them, and packets end at gaps.
 	layoutCSV = "zoom-3"
 	// slowest is the rate by which a job's time is estimated before it begins: a
@@ -30,12 +30,12 @@ const (
 const (
 	MetaRate       = "rate"        // samples a second: "1000", "30000/1001"
 	MetaOrigin     = "origin"      // UTC of time 0, as ParseOrigin reads it
-	MetaTimes      = "times"       // for a CSV: the value of CSVOptions.Unit
-	MetaTimeColumn = "time-column" // for a CSV: the value of CSVOptions.Time
-	MetaTimeFormat = "time-format" // for a CSV: the value of CSVOptions.Format
-	MetaZone       = "tz"          // for a CSV: the value of CSVOptions.Zone
-	MetaColumns    = "columns"     // for a CSV: CSVOptions.Columns, with commas between them
-	MetaSkip       = "skip"        // for a CSV: CSVOptions.Skip, with commas between them
+	MetaTimes      = "times"       // for a table: the value of CSVOptions.Unit
+	MetaTimeColumn = "time-column" // for a table: the value of CSVOptions.Time
+	MetaTimeFormat = "time-format" // for a table: the value of CSVOptions.Format
+	MetaZone       = "tz"          // for a table: the value of CSVOptions.Zone
+	MetaColumns    = "columns"     // for a table: CSVOptions.Columns, with commas between them
+	MetaSkip       = "skip"        // for a table: CSVOptions.Skip, with commas between them
 )
 
 // New returns the functions.JobMaker of zoom-cache files. warn, if not nil, is
@@ -73,7 +73,7 @@ type Job struct {
 	// not set, the error for such a file is functions.ErrTaken.
 	Replace bool
 	Write   WriteOptions // options of files; the job sets Seal
-	CSV     CSVOptions   // for a CSV, options that are used instead of those in its metadata
+	CSV     CSVOptions   // for a CSV or Parquet, options that are used instead of those in its metadata
 	// About is called with the description of the series, and Warn with its Warnings,
 	// even if the output exists already. Done is called with the result before it is
 	// committed. Nil means no call.
@@ -82,7 +82,7 @@ type Job struct {
 	Done  func(Written)
 }
 
-// Run makes KEY.zoom of the upload u of src: of a WAV or .npy by its content, of a CSV
+// Run makes KEY.zoom of the upload u of src: of a WAV, .npy or Parquet by its content, of a CSV
 // by its name, of any other bytes by the note beside them, KEY.json, whichever of the
 // two came last. Data without a note, and notes without data, are functions.ErrSkip:
 // they wait for each other. If the file of this version, or of a newer one, is there,
@@ -217,7 +217,7 @@ func (o WriteOptions) told(about About, meta map[string]string, note *Note) (Wri
 func (o WriteOptions) layout(format string, say CSVOptions, noteTag string) string {
 	var s strings.Builder
 	add := func(format string, a ...any) { fmt.Fprintf(&s, " "+format, a...) }
-	if format == formatCSV {
+	if format == formatCSV || format == formatParquet {
 		if s.WriteString(layoutCSV); !say.zero() {
 			add("csv %q %s %q %q %q %q", say.Time, say.Unit, say.Format, say.Zone, say.Columns, say.Skip)
 		}

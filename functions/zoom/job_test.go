@@ -70,6 +70,7 @@ func TestJob(t *testing.T) {
 		"wav by content": {"x.bin", small(), []string{"1", "2"}},
 		"npy":            {"x.npy", npyOf(t, "<i2", false, []byte{1, 0, 2, 0}, 2), []string{"1", "2"}},
 		"csv":            {"x.CSV", []byte("time,a\n0,1\n1,2\n"), []string{"1", "2"}},
+		"parquet":        {"x.parquet", tinyParquet(t), []string{"1", "2"}},
 		"tsv":            {"x.tsv", []byte("time\ta\n0\t1\n1\t2\n"), []string{"1", "2"}},
 	} {
 		w := newWorks()

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions/zoom"
 	"github.com/farread/farread/objstore/memstore"
 )
@@ -28,7 +29,18 @@ type realTrack struct {
 // pandas reads in them.
 func TestRealCSV(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("testdata", "real", "expect.json"))
+	realTables(t, "real", 25)
+}
+
+// TestRealParquet is TestRealCSV for such tables as pyarrow writes them.
+func TestRealParquet(t *testing.T) {
+	t.Parallel()
+	realTables(t, "realparquet", 8)
+}
+
+func realTables(t *testing.T, folder string, least int) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", folder, "expect.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,13 +49,13 @@ func TestRealCSV(t *testing.T) {
 		Flags  []string
 		Tracks []realTrack
 	}
-	if err := json.Unmarshal(text, &files); err != nil || len(files) < 25 {
+	if err := json.Unmarshal(text, &files); err != nil || len(files) < least {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	for _, c := range files {
 		t.Run(c.File, func(t *testing.T) {
 			t.Parallel()
-			p, err := os.ReadFile(filepath.Join("testdata", "real", c.File))
+			p, err := os.ReadFile(filepath.Join("testdata", folder, c.File))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,6 +93,9 @@ func realOf(t *testing.T, k track, origin int64) realTrack {
 		v, err := strconv.ParseFloat(strings.NewReplacer("true", "1", "false", "0").Replace(text), 64)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if k.Codec == zoomcache.F32.String() { // the text is the shortest one of a float32
+			v = float64(float32(v))
 		}
 		if math.IsNaN(v) {
 			continue

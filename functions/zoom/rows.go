@@ -108,6 +108,10 @@ func (it item) decode(dst *zoomcache.Values, p []byte, stride, n int) {
 		bytes4(dst.U32, p, stride, it.big)
 	case zoomcache.I64:
 		dst.I64 = sized(dst.I64, n)
+		if it.size < 8 {
+			bytesFew(dst.I64, p, stride, it.size, it.big)
+			return
+		}
 		bytes8(dst.I64, p, stride, it.big)
 	case zoomcache.U64:
 		dst.U64 = sized(dst.U64, n)
@@ -166,6 +170,21 @@ func bytes3(dst []int32, p []byte, stride int, big bool) {
 		} else {
 			dst[i] = int32(uint32(q[2])<<24|uint32(q[1])<<16|uint32(q[0])<<8) >> 8
 		}
+	}
+}
+
+// bytesFew widens 40, 48 or 56 bits with their sign.
+func bytesFew(dst []int64, p []byte, stride, size int, big bool) {
+	for i := range dst {
+		x := uint64(0)
+		for k := range size {
+			b := p[i*stride+k]
+			if !big {
+				b = p[i*stride+size-1-k]
+			}
+			x = x<<8 | uint64(b)
+		}
+		dst[i] = int64(x<<(64-8*size)) >> (64 - 8*size)
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package zoom turns uploads that hold long series of samples (WAV, .npy, CSV,
-// raw samples with a note) into zoom-cache files, in one pass (a CSV in two) and in
+// Package zoom turns uploads that hold long series of samples (WAV, .npy, CSV, Parquet,
+// raw samples with a note) into zoom-cache files, in one pass (a CSV, and the times of a Parquet file, in two) and in
 // memory that does not grow with their length. [Job] is what the cloud function runs;
 // [Open] and [Write] do the same for programs.
 package zoom
@@ -11,6 +11,7 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions/internal/kit"
+	"github.com/farread/farread/functions/internal/parquet"
 	"github.com/farread/farread/objstore"
 )
 
@@ -32,12 +33,12 @@ type Series interface {
 
 // About describes a series, as far as it is known before the samples are read.
 type About struct {
-	Format string // "wav", "npy", "csv", "raw"
+	Format string // "wav", "npy", "csv", "parquet", "raw"
 	// Tracks are numbered from 1. All are of constant rate, or all of variable.
 	Tracks   []zoomcache.Track
 	Origin   zoomcache.Origin // UTC of time 0; zero: unknown
-	Rows     int64            // samples of each track; of a CSV its lines of values
-	Bytes    int64            // bytes of the samples in the source; for a CSV its stored size
+	Rows     int64            // samples of each track; of a table its rows
+	Bytes    int64            // bytes of the samples in the source; for a CSV its stored size, for Parquet that of its columns
 	Warnings []string         // texts for people: what was guessed, left out, or differs from its header
 }
 
@@ -60,11 +61,11 @@ type Options struct {
 	Note *Note // describes raw samples; nil: content and name decide
 	// CSV reads the object as a CSV, with any name, unless its content is a WAV or .npy.
 	CSV   bool
-	Table CSVOptions // options for a CSV
+	Table CSVOptions // options for a CSV or a Parquet file
 }
 
 // errNoSeries is returned if the kind of samples is unknown.
-var errNoSeries = fmt.Errorf("neither WAV, .npy nor .csv, and no note says what the bytes are: %w", formats.ErrUnsupported)
+var errNoSeries = fmt.Errorf("neither WAV, .npy, .csv nor Parquet, and no note says what the bytes are: %w", formats.ErrUnsupported)
 
 // errPacked: samples are read at their places, and a compressed object has no such
 // places.
@@ -77,7 +78,8 @@ const sniff = 12
 // (.csv, .tsv or .txt, and those with .gz, .zst or .zstd behind). It costs the requests
 // of the headers, mostly none beyond the one that opened the object; a CSV is read to
 // its end, in requests of 8 MiB, to learn the type of each column and the resolution of
-// its stamps. If the object holds no series, the error is formats.ErrUnsupported; if
+// its stamps. Of a Parquet file the footer is read, the first values, and the columns of the
+// times. If the object holds no series, the error is formats.ErrUnsupported; if
 // it is empty or cut, mostly formats.ErrCorrupt.
 func Open(ctx context.Context, obj *objstore.Object, o Options) (Series, error) {
 	if o.Note != nil {
@@ -91,6 +93,8 @@ func Open(ctx context.Context, obj *objstore.Object, o Options) (Series, error) 
 		return openWAV(ctx, obj)
 	case k == kindNPY:
 		return openNPY(ctx, obj)
+	case k == kindParquet:
+		return openParquet(ctx, obj, o.Table)
 	case k == kindCSV || o.CSV:
 		return openCSV(ctx, obj, pack, o.Table)
 	}
@@ -100,14 +104,14 @@ func Open(ctx context.Context, obj *objstore.Object, o Options) (Series, error) 
 	return nil, kit.Fail("upload", obj.Info().Key, -1, errNoSeries)
 }
 
-// IsCSV reports whether Open takes an object for a CSV, the only source that has times
-// in a column: by its first bytes, and then by its name.
-func IsCSV(ctx context.Context, obj *objstore.Object, o Options) (bool, error) {
+// IsTable reports whether Open takes an object for a CSV or a Parquet file, the sources that
+// have times in a column: by its first bytes, and then by its name.
+func IsTable(ctx context.Context, obj *objstore.Object, o Options) (bool, error) {
 	if o.Note != nil {
 		return false, nil
 	}
 	k, _, err := kindOf(ctx, obj)
-	return k == kindCSV || k == kindNone && o.CSV, err
+	return k == kindCSV || k == kindParquet || k == kindNone && o.CSV, err
 }
 
 type kind int
@@ -117,6 +121,7 @@ const (
 	kindWAV
 	kindNPY
 	kindCSV
+	kindParquet
 )
 
 // kindOf looks at the first bytes, which Open has kept, and then at the name. Only text
@@ -134,6 +139,8 @@ func kindOf(ctx context.Context, obj *objstore.Object) (kind, packing, error) {
 		return kindWAV, plainText, nil
 	case len(head) >= 6 && string(head[:6]) == "\x93NUMPY":
 		return kindNPY, plainText, nil
+	case parquet.Sniff(head):
+		return kindParquet, plainText, nil
 	case isCSVName(obj.Info().Key):
 		return kindCSV, packed, nil
 	default:

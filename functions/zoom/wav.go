@@ -36,6 +36,9 @@ const (
 // kind, in their first two bytes.
 const wavGUID = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
 
+// wavGUIDBig is the same behind a tag in RIFX, where the numbers in it are big-endian.
+const wavGUIDBig = "\x00\x00\x00\x10\x80\x00\x00\xaa\x00\x38\x9b\x71"
+
 // isWAV reports whether an object is a WAV. RF64 and BW64 are for more than 4 GiB;
 // RIFX has big-endian numbers.
 func isWAV(head []byte) bool {
@@ -249,10 +252,14 @@ func (w *wav) parseFmt(p []byte, at int64) (*wavFmt, error) {
 	f := &wavFmt{tag: int(w.order.Uint16(p)), channels: int(w.order.Uint16(p[2:])), rate: w.order.Uint32(p[4:]),
 		align: int(w.order.Uint16(p[12:])), bits: int(w.order.Uint16(p[14:]))}
 	if f.tag == wavExtensible {
-		if len(p) < maxFmt || string(p[26:40]) != wavGUID {
+		switch {
+		case len(p) >= maxFmt && string(p[26:40]) == wavGUID:
+			f.tag = int(w.order.Uint16(p[24:]))
+		case len(p) >= maxFmt && w.order == binary.ByteOrder(binary.BigEndian) && string(p[24:26]) == "\x00\x00" && string(p[28:40]) == wavGUIDBig:
+			f.tag = int(w.order.Uint16(p[26:]))
+		default:
 			return bad(kit.Unsupported("a sub-format that is no tag"))
 		}
-		f.tag = int(w.order.Uint16(p[24:]))
 	}
 	switch {
 	case f.tag != wavPCM && f.tag != wavFloat:
@@ -280,7 +287,7 @@ func (f *wavFmt) item() (item, int, error) {
 	if f.tag == wavFloat {
 		it.kind = map[int]zoomcache.Kind{4: zoomcache.F32, 8: zoomcache.F64}[size]
 	} else {
-		it.kind = map[int]zoomcache.Kind{1: zoomcache.U8, 2: zoomcache.I16, 3: zoomcache.I32, 4: zoomcache.I32, 8: zoomcache.I64}[size]
+		it.kind = map[int]zoomcache.Kind{1: zoomcache.U8, 2: zoomcache.I16, 3: zoomcache.I32, 4: zoomcache.I32, 5: zoomcache.I64, 6: zoomcache.I64, 7: zoomcache.I64, 8: zoomcache.I64}[size]
 	}
 	if !ok || it.kind == zoomcache.Unit {
 		return item{}, 0, kit.Unsupported("samples of %d bits in %d bytes", f.bits, size)

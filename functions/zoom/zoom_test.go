@@ -285,7 +285,7 @@ func TestHostile(t *testing.T) {
 		"no channels":     {"x.wav", wav("RIFF", form(le, 1, 0, 0, 16), data(nil)), formats.ErrCorrupt, "no channels"},
 		"many channels":   {"x.wav", wav("RIFF", form(le, 1, 65535, 65534, 16), data(nil)), formats.ErrTooLarge, "65535 channels"},
 		"no bits":         {"x.wav", wav("RIFF", form(le, 1, 1, 2, 0), data(nil)), formats.ErrUnsupported, "0 bits"},
-		"40 bits":         {"x.wav", wav("RIFF", form(le, 1, 1, 5, 40), data(nil)), formats.ErrUnsupported, "40 bits"},
+		"72 bits":         {"x.wav", wav("RIFF", form(le, 1, 1, 9, 72), data(nil)), formats.ErrUnsupported, "72 bits"},
 		"narrow frame":    {"x.wav", wav("RIFF", form(le, 1, 2, 2, 16), data(nil)), formats.ErrCorrupt, "frames of 2 bytes"},
 		"f16":             {"x.wav", wav("RIFF", form(le, 3, 1, 2, 16), data(nil)), formats.ErrUnsupported, "16 bits"},
 		"npy of text":     {"x.npy", npyOf(t, "<U3", false, nil, 0), formats.ErrUnsupported, "samples of type"},

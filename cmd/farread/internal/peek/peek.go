@@ -337,7 +337,7 @@ func parquet(ctx context.Context, ob *objstore.Object) (f Found, ok bool, err er
 	if string(head) != "PAR1" || string(tail[4:]) != "PAR1" {
 		return f, false, nil
 	}
-	f = Found{Format: "parquet"}
+	f = Found{Format: "parquet", Pack: ".zoom"}
 	f.add("footer", human.Size(int64(binary.LittleEndian.Uint32(tail))))
 	return f, true, nil
 }

@@ -1,0 +1,101 @@
+"""WAVs, arrays and Zarr, as scipy, NumPy and zarr-python read them, for what farread makes of them.
+
+realarrays.py list FOLDER     copies all inputs there, and lists them as JSON
+realarrays.py check FOLDER    compares what farread gave back (INPUT.N.npy, or INPUT.back.zarr); lists what differs
+
+WAVs, .npy and .npz are test data of scipy, NumPy and matplotlib, found without importing
+them. Zarr is made by zarr-python of arrays that others made.
+"""
+import glob, json, os, shutil, sys, warnings
+
+import numpy as np
+import zarr
+from scipy.io import wavfile
+
+import realcsv
+
+warnings.simplefilter('ignore')
+ZARR = [
+    ('dem.v3.zarr', 'matplotlib/mpl-data/sample_data/jacksboro_fault_dem.npz', 'elevation', {'zarr_format': 3, 'chunks': (100, 90)}),
+    ('dem.v2.zarr', 'matplotlib/mpl-data/sample_data/jacksboro_fault_dem.npz', 'elevation', {'zarr_format': 2, 'chunks': (64, 403), 'order': 'F'}),
+    ('topo.sharded.zarr', 'matplotlib/mpl-data/sample_data/topobathy.npz', 'topo', {'zarr_format': 3, 'chunks': (30, 40), 'shards': (120, 120)}),
+    ('bivariate.v2.zarr', 'matplotlib/mpl-data/sample_data/axes_grid/bivariate_normal.npy', None, {'zarr_format': 2, 'chunks': (7, 7)}),
+    ('sobol.v3.zarr', 'scipy/stats/_sobol_direction_numbers.npz', 'vinit', {'zarr_format': 3, 'chunks': (1000, 18), 'fill_value': 1}),
+]
+
+
+def found():
+    for pattern in ('scipy/io/tests/data/*.wav', 'scipy/**/*.np[yz]', 'numpy/lib/tests/data/*.np[yz]', 'matplotlib/mpl-data/**/*.np[yz]'):
+        for folder in sys.path:
+            names = sorted(glob.glob(os.path.join(folder, pattern), recursive=True))
+            for path in names:
+                yield os.path.relpath(path, folder), path
+            if names:
+                break
+        else:
+            sys.exit(f'no {pattern} is installed: make venv')
+
+
+def list_(folder):
+    out = []
+    for name, path in found():
+        shutil.copyfile(path, os.path.join(folder, realcsv.base(name)))
+        out.append({'File': realcsv.base(name), 'From': name})
+    for name, src, member, options in ZARR:
+        a = np.load(realcsv.source(src))
+        a = a if member is None else a[member]
+        if 'fill_value' in options:
+            a = np.where(np.arange(a.shape[0])[:, None] // 1000 % 2, a, 1).astype(a.dtype)
+        shards = options.get('shards')
+        if shards:
+            a = a[:a.shape[0] // shards[0] * shards[0], :a.shape[1] // shards[1] * shards[1]]
+        zarr.create_array(os.path.join(folder, name), shape=a.shape, dtype=a.dtype, **options)[:] = a
+        out.append({'File': name, 'From': f'{src}, by zarr-python as {name}'})
+    return out
+
+
+def wav(path):
+    """The channels as farread stores them: scipy puts the bits of 3, 5, 6 and 7 bytes to the upper ones of 4 and 8."""
+    rate, d = wavfile.read(path)
+    with open(path, 'rb') as f:
+        head = f.read(4096)
+    at = head.index(b'fmt ') + 8
+    order = 'big' if head[:4] == b'RIFX' else 'little'
+    channels, align = (int.from_bytes(head[at + i:at + i + 2], order) for i in (2, 12))
+    d = d.reshape(len(d), -1)
+    down = {3: 8, 5: 24, 6: 16, 7: 8}.get(align // channels, 0)
+    return rate, [d[:, i] >> down if down else d[:, i] for i in range(channels)]
+
+
+def same(a, b):
+    return a.shape == b.shape and a.dtype == b.dtype and (a.tobytes() == b.tobytes() or np.array_equal(a, b, equal_nan=a.dtype.kind in 'fc'))
+
+
+def check(folder):
+    wrong = []
+    for path in sorted(glob.glob(os.path.join(folder, '*.info.json'))):
+        with open(path) as f:
+            info = json.load(f)
+        name, src = info['file'], os.path.join(folder, info['file'])
+        if name.endswith('.wav'):
+            rate, want = wav(src)
+            if [rate, 1] != info['rate'] and rate != info['rate'][0] / info['rate'][1]:
+                wrong.append(f'{name}: rate {info["rate"]}, scipy has {rate}')
+        elif name.endswith('.zarr'):
+            want = [zarr.open_array(src, mode='r')[:]]
+        elif name.endswith('.npz'):
+            z = np.load(src)
+            want = [z[m] for m in info['members']]
+        else:
+            want = [np.load(src)]
+        back = [zarr.open_array(src + '.back.zarr', mode='r')[:]] if name.endswith('.zarr') else [np.load(f'{src}.{i + 1}.npy') for i in range(len(want))]
+        for i, (w, g) in enumerate(zip(want, back)):
+            if name.endswith('.wav') and g.dtype.names:
+                g = g[g.dtype.names[-1]]
+            if name.endswith('.wav') and not np.array_equal(w, g) or not name.endswith('.wav') and not same(w, g):
+                wrong.append(f'{name}: {i}: {g.dtype} {g.shape} {g.ravel()[:3]}, want {w.dtype} {w.shape} {w.ravel()[:3]}')
+    return wrong
+
+
+if __name__ == '__main__':
+    print(json.dumps({'list': list_, 'check': check}[sys.argv[1]](sys.argv[2])))
