@@ -71,7 +71,7 @@ func document(v *View, m b2nd.Meta, t zarr.Type, stored dtype.DType, layers []cf
 	}
 	names := v.meta.Dims
 	if names == nil {
-		names = dimensionNames(attributes, v.shape, o.Folder)
+		names = numbered(v.shape, o.Folder)
 	}
 	attributes[attribute] = note
 	return zarr.Marshal(arrayDoc{
@@ -106,15 +106,8 @@ func (c Codec) named(item int) []zarr.Named {
 	}
 }
 
-// dimensionNames returns the names of the axes. If attributes have them, they are taken
-// out.
-func dimensionNames(attributes map[string]any, shape []int64, folder bool) []string {
-	for _, key := range []string{"dimension_names", "_ARRAY_DIMENSIONS"} {
-		if names, ok := namesIn(attributes[key], len(shape)); ok {
-			delete(attributes, key)
-			return names
-		}
-	}
+// numbered are names of axes where the array has none.
+func numbered(shape []int64, folder bool) []string {
 	names := make([]string, len(shape))
 	for i, n := range shape {
 		if names[i] = "dim_" + strconv.Itoa(i); folder {
@@ -125,24 +118,6 @@ func dimensionNames(attributes map[string]any, shape []int64, folder bool) []str
 		}
 	}
 	return names
-}
-
-// namesIn returns the names in a JSON list of n distinct strings.
-func namesIn(value any, n int) ([]string, bool) {
-	text, ok := value.(json.RawMessage)
-	var values []any
-	if !ok || json.Unmarshal(text, &values) != nil || len(values) != n || values == nil {
-		return nil, false
-	}
-	names := make([]string, n)
-	for i, v := range values {
-		name, ok := v.(string)
-		if !ok || name == "" || slices.Contains(names[:i], name) {
-			return nil, false
-		}
-		names[i] = name
-	}
-	return names, true
 }
 
 type groupDoc struct {

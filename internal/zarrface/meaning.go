@@ -3,33 +3,16 @@ package zarrface
 import (
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 
-	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/arraymeta"
 	"github.com/farread/farread/formats/blosc"
-	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/zarr"
 )
 
 // maxCoord bounds the bytes of a coordinate, which is one chunk.
 const maxCoord = 1 << 20
-
-// meaning takes what the array means out of its layers. A layer of that name that says
-// something else stays among them.
-func meaning(layers []cframe.Metalayer, shape []int64) (arraymeta.Meta, []cframe.Metalayer) {
-	for i, l := range layers {
-		if l.Name != arraymeta.Layer {
-			continue
-		}
-		if m, err := arraymeta.Decode(l.Data, shape, formats.Limits{}); err == nil {
-			return m, slices.Delete(slices.Clone(layers), i, i+1)
-		}
-	}
-	return arraymeta.Meta{}, layers
-}
 
 // fill makes the fill value of the layer that of the view, unless items are cast or of a
 // type that it does not fit. Chunks that the frame marks as another value are then sent.

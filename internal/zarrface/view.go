@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/arraymeta"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
@@ -55,7 +56,7 @@ func New(ctx context.Context, a *b2nd.Array, attributes []cframe.Metalayer, o Op
 	if v.fillNaN {
 		t.Fill = "NaN"
 	}
-	v.meta, attributes = meaning(attributes, m.Shape)
+	v.meta, attributes = b2nd.Meaning(attributes, m.Shape, formats.Limits{})
 	v.fill(&t)
 	if !o.Folder {
 		if err := v.coordinates(); err != nil {
