@@ -37,7 +37,7 @@ func describedZarr(name string, a *zarr.Array) zarrArrayInfo {
 
 // zarrInfo describes a folder that is called like Zarr; false if it is none. It reads metadata alone.
 func (t *folderContent) zarrInfo(ctx context.Context) (description, bool, error) {
-	n, err := t.a.openZarr(ctx, t.uri)
+	n, err := t.a.openZarr(ctx, t.uri, false)
 	if errors.Is(err, formats.ErrNoEntry) {
 		return description{}, false, nil
 	}

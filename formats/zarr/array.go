@@ -60,7 +60,7 @@ func (a *Array) ChunkBytes() int {
 // ReadChunk reads the chunk at the coordinates in the grid of chunks into dst, which has
 // ChunkBytes, in row-major order. A chunk at an edge has the same length; what lies beyond the
 // array is whatever was written. A chunk that is not there is full of the fill value, and found
-// is false. It costs one request; of a shard that was not read lately one more before it, for
+// is false; one of which the store does not say so is ErrMaybeAbsent, but for Options.DeniedIsAbsent. It costs one request; of a shard that was not read lately one more before it, for
 // its index. A chunk that is not what the metadata promise is formats.ErrCorrupt. After an error
 // the content of dst is undefined.
 func (a *Array) ReadChunk(ctx context.Context, dst []byte, at []int64) (found bool, err error) {
@@ -77,7 +77,7 @@ func (a *Array) ReadChunk(ctx context.Context, dst []byte, at []int64) (found bo
 	}
 	key := a.meta.keys.of(at)
 	src, err := a.object(ctx, key, a.meta.enc.most(len(dst)))
-	if errors.Is(err, formats.ErrNoEntry) {
+	if a.o.absent(err) {
 		a.it.put(dst)
 		return false, nil
 	}
@@ -210,7 +210,7 @@ func (a *Array) openShard(ctx context.Context, key string) (rangeio.Reader, []pl
 		head, tail = n, 0
 	}
 	r, err := a.s.Open(ctx, key, head, tail)
-	if errors.Is(err, formats.ErrNoEntry) {
+	if a.o.absent(err) {
 		return nil, nil, nil
 	}
 	if err != nil {
