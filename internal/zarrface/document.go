@@ -71,7 +71,7 @@ func document(v *View, m b2nd.Meta, t zarr.Type, stored dtype.DType, layers []cf
 	}
 	names := v.meta.Dims
 	if names == nil {
-		names = numbered(v.shape, o.Folder)
+		names = Numbered(v.shape, o.Folder)
 	}
 	attributes[attribute] = note
 	return zarr.Marshal(arrayDoc{
@@ -106,8 +106,9 @@ func (c Codec) named(item int) []zarr.Named {
 	}
 }
 
-// numbered are names of axes where the array has none.
-func numbered(shape []int64, folder bool) []string {
+// Numbered returns names of axes for an array that has none. In a folder they name its lengths, so that arrays
+// of one length share an axis.
+func Numbered(shape []int64, folder bool) []string {
 	names := make([]string, len(shape))
 	for i, n := range shape {
 		if names[i] = "dim_" + strconv.Itoa(i); folder {
@@ -120,21 +121,12 @@ func numbered(shape []int64, folder bool) []string {
 	return names
 }
 
-type groupDoc struct {
-	ZarrFormat   int            `json:"zarr_format"`
-	NodeType     string         `json:"node_type"`
-	Attributes   map[string]any `json:"attributes"`
-	Consolidated struct {
-		Kind           string                     `json:"kind"`
-		MustUnderstand bool                       `json:"must_understand"`
-		Metadata       map[string]json.RawMessage `json:"metadata"`
-	} `json:"consolidated_metadata"`
-}
-
 // A Group is a folder of arrays, or one array under a name.
 type Group struct {
 	// Arrays are the documents of the arrays by their names, which have no slash.
 	Arrays map[string][]byte
+	// Attrs are attributes of the group.
+	Attrs map[string]json.RawMessage
 	// Skipped are the names of what is no array that clients can read, for the attribute
 	// "farread".
 	Skipped []string
@@ -144,13 +136,20 @@ type Group struct {
 // over HTTP, where nothing is listed, xarray finds arrays in no other way. A group of one
 // array calls it "data".
 func (g Group) Doc() ([]byte, error) {
-	doc := groupDoc{ZarrFormat: 3, NodeType: "group", Attributes: map[string]any{}}
+	attrs := maps.Clone(g.Attrs)
+	if attrs == nil {
+		attrs = map[string]json.RawMessage{}
+	}
 	if len(g.Skipped) > 0 {
-		doc.Attributes[attribute] = map[string]any{"skipped": g.Skipped}
+		text, err := zarr.Marshal(map[string]any{"skipped": g.Skipped})
+		if err != nil {
+			return nil, err
+		}
+		attrs[attribute] = text
 	}
-	doc.Consolidated.Kind, doc.Consolidated.Metadata = "inline", map[string]json.RawMessage{}
+	members := map[string]json.RawMessage{}
 	for name, text := range g.Arrays {
-		doc.Consolidated.Metadata[name] = text
+		members[name] = text
 	}
-	return zarr.Marshal(doc)
+	return zarr.GroupDoc(attrs, members)
 }

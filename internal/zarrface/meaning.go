@@ -55,7 +55,7 @@ func (v *View) coordinates() error {
 		if attrs == nil {
 			attrs = map[string]json.RawMessage{}
 		}
-		d = counted(d, attrs)
+		d = Counted(d, attrs)
 		t, err := zarr.TypeOf(d)
 		if err != nil {
 			continue
@@ -80,9 +80,9 @@ func anyOf(attrs map[string]json.RawMessage) map[string]any {
 	return out
 }
 
-// counted returns the type of points in time and of durations as clients of every age read them:
-// counts of a unit that the attributes name, as in CF.
-func counted(d dtype.DType, attrs map[string]json.RawMessage) dtype.DType {
+// Counted returns the type of points in time and of durations as clients of every age read them:
+// counts of a unit that the attributes, to which it adds, name as in CF.
+func Counted(d dtype.DType, attrs map[string]json.RawMessage) dtype.DType {
 	unit, count := d.Unit()
 	name := map[string]string{"D": "days", "h": "hours", "m": "minutes", "s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}[unit]
 	if name == "" || count != 1 || attrs["units"] != nil {
