@@ -130,6 +130,8 @@ type Group struct {
 	// Skipped are the names of what is no array that clients can read, for the attribute
 	// "farread".
 	Skipped []string
+	// Index is what there is to say of the index of the group, for the attribute "farread".
+	Index string
 }
 
 // Doc returns the document zarr.json of a group, with the documents of its arrays in it:
@@ -140,8 +142,11 @@ func (g Group) Doc() ([]byte, error) {
 	if attrs == nil {
 		attrs = map[string]json.RawMessage{}
 	}
-	if len(g.Skipped) > 0 {
-		text, err := zarr.Marshal(map[string]any{"skipped": g.Skipped})
+	if len(g.Skipped) > 0 || g.Index != "" {
+		text, err := zarr.Marshal(struct {
+			Skipped []string `json:"skipped,omitempty"`
+			Index   string   `json:"index,omitempty"`
+		}{g.Skipped, g.Index})
 		if err != nil {
 			return nil, err
 		}
