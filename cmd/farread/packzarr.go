@@ -80,6 +80,7 @@ func (a *app) packZarr(ctx context.Context, src string, dst target, f *packFlags
 		return usagef("%s has %s: name one with --member, or a folder with --format b2nd", src, human.Plural(int64(len(arrays)), "array"))
 	}
 	rep := &arrayReport{Format: all.B2ND, Outputs: []string{}}
+	group := into && n.Group != nil && f.array.member == ""
 	for _, arr := range arrays {
 		to := dst
 		if into {
@@ -94,6 +95,11 @@ func (a *app) packZarr(ctx context.Context, src string, dst target, f *packFlags
 		}
 		if err := a.packArray(ctx, arr, to, w, f.force, rep); err != nil {
 			return at(src, maybeAbsent(err))
+		}
+	}
+	if group {
+		if err := a.indexPacked(ctx, dst, n.Group.Attrs); err != nil {
+			return at(dst.uri, err)
 		}
 	}
 	return rep.tell(a)

@@ -124,14 +124,23 @@ func (g *zarrGroup) find(ctx context.Context, src string) error {
 
 // folder adds the arrays of a folder. A sparse one is a folder, too.
 func (g *zarrGroup) folder(ctx context.Context, t *folderContent) error {
-	prefix, seen := t.key, map[string]bool{}
-	if prefix != "" && !strings.HasSuffix(prefix, "/") {
-		prefix += "/"
+	seen := map[string]bool{}
+	h, err := t.held(ctx)
+	if err != nil {
+		return unlisted(err)
 	}
-	for e, err := range objstore.ListAfter(ctx, t.bucket, prefix, "") {
-		if err != nil {
-			return unlisted(err)
-		}
+	if h.n > maxKept {
+		return fmt.Errorf("%s objects, at most %s are looked at: %w", human.Count(h.n), human.Count(maxKept), formats.ErrTooLarge)
+	}
+	index, err := t.group(ctx, h)
+	if err != nil {
+		return err
+	}
+	if index != nil && g.attrs == nil {
+		g.attrs = index.Attrs
+	}
+	prefix := h.prefix
+	for _, e := range h.list {
 		name := strings.TrimPrefix(e.Key, prefix)
 		parts := strings.Split(name, "/")
 		for i, part := range parts {

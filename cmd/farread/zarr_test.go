@@ -270,4 +270,13 @@ func TestZarrInS3(t *testing.T) {
 			t.Errorf("%s: other items", p)
 		}
 	}
+	// What the group is takes its index: one request besides the listings of the folder.
+	for args, requests := range map[string]int64{"info": 4, "ls": 4} {
+		if st := stats(t, args, "s3://arrays/g/"); st.Requests > requests || st.Phases > requests {
+			t.Errorf("%s: %+v", args, st)
+		}
+	}
+	if text := run(t, "ls", "s3://arrays/g/"); strings.Count(text, "<") != len(all["group v3"].Arrays) {
+		t.Error(text)
+	}
 }
