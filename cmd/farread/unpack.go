@@ -27,9 +27,10 @@ An array goes to DST.npy as numpy.save writes it, to the folder DST.zarr as Zarr
 (version 3, zstd, the array's chunks, with names of axes, attributes and fill value;
 --shard puts so many items along each axis into one file). Several arrays, or a folder
 of arrays, go into one DST.zarr as a group with consolidated metadata, coordinates as
-arrays of their own, so that xarray opens it; --group does so with one. By any other name an
-array is written as
-its items alone, with a note of what they are in DST.json (see: farread help notes).
+arrays of their own, so that xarray opens it; --group does so with one. Of a group
+arrays with as many axes as --shard has lengths get shards, of whole chunks. By any
+other name an array is written as its items alone, with a note of what they are in
+DST.json (see: farread help notes).
 Names that promise another format, such as DST.nc or DST.h5, are refused. Another Blosc2
 frame or chunk goes to the file DST as the bytes it holds. A DST that is there is only
 replaced with --force; a DST.zarr then as a whole.

@@ -271,8 +271,8 @@ func TestZarrInS3(t *testing.T) {
 		}
 	}
 	// What the group is takes its index: one request besides the listings of the folder.
-	for args, requests := range map[string]int64{"info": 4, "ls": 4} {
-		if st := stats(t, args, "s3://arrays/g/"); st.Requests > requests || st.Phases > requests {
+	for _, args := range []string{"info", "ls"} {
+		if st := stats(t, args, "s3://arrays/g/"); st.Requests > 5 || st.Phases > 3 { // three find out that it is a folder
 			t.Errorf("%s: %+v", args, st)
 		}
 	}

@@ -119,6 +119,7 @@ func (a Array) writeZarr(ctx context.Context, w formats.Output, o ArrayWrite) er
 	if o.Write.MaxMemory == 0 {
 		o.Write.MaxMemory = b2nd.DefaultMaxMemory
 	}
+	pass := a.zarr.Pass(o.Write.MaxMemory / 3)
 	o.Write.MaxMemory -= o.Write.MaxMemory / 3
 	var err error
 	if o.Write.VLMetalayers, err = a.zarrLayers(o.Write.VLMetalayers); err != nil {
@@ -126,7 +127,7 @@ func (a Array) writeZarr(ctx context.Context, w formats.Output, o ArrayWrite) er
 	}
 	var done atomic.Int64
 	return b2nd.WriteFrom(rangeio.OnePhase(ctx), w, m, func(ctx context.Context, box b2nd.Box, dst []byte) error {
-		err := a.zarr.ReadBox(ctx, dst, box)
+		err := pass.ReadBox(ctx, dst, box)
 		o.Progress.Tell(done.Add(int64(len(dst))), a.NBytes)
 		return err
 	}, o.Write)
