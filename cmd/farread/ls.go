@@ -316,9 +316,9 @@ func (l *listing) object(t *folderContent, prefix string, in objstore.Info, g *f
 	if format != "" {
 		o.Format = &format
 	}
-	row := []string{human.Size(o.Size), o.Time.Local().Format("2006-01-02 15:04"), format, human.Printable(o.URI)}
+	size, when, uri := human.Size(o.Size), o.Time.Local().Format("2006-01-02 15:04"), human.Printable(o.URI)
 	if g == nil {
-		return l.add(o, row...)
+		return l.add(o, size, when, format, uri)
 	}
 	text := ""
 	if a, ok := g.Arrays[name]; ok {
@@ -327,7 +327,7 @@ func (l *listing) object(t *folderContent, prefix string, in objstore.Info, g *f
 			text += " (" + human.Printable(strings.Join(a.Dims, ", ")) + ")"
 		}
 	}
-	return l.add(o, append(row, text)...)
+	return l.add(o, size, when, format, uri, text)
 }
 
 // tracks lists the tracks of a series, with the counts of its index or of a pass.

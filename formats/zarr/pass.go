@@ -292,11 +292,12 @@ func (a *Array) readRun(ctx context.Context, key string, list []*passChunk) erro
 		dst := make([]byte, a.ChunkBytes())
 		if src[i] == nil {
 			a.it.put(dst)
-		} else if err := s.enc.decode(dst, src[i], s.inner, &a.it); err != nil {
-			c.err = within(names[i], err)
-			return nil
+		} else {
+			c.err = within(names[i], s.enc.decode(dst, src[i], s.inner, &a.it))
 		}
-		c.p = dst
+		if c.err == nil {
+			c.p = dst
+		}
 		return nil
 	})
 }
