@@ -46,6 +46,9 @@ func (c *Client) Group(ctx context.Context, b objstore.Bucket, prefix string, li
 	if errors.Is(err, objstore.ErrNotFound) {
 		return nil, nil //nolint:nilnil // it went since
 	}
+	if errors.Is(err, objstore.ErrDenied) {
+		return &Group{Unused: objstore.ErrDenied.Error()}, nil // the place is no affair of the gateway's callers
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -177,6 +177,10 @@ func (s *Server) onlyOther(c *call, stem string) bool {
 // groupIndex reads the index of a folder, if the listing has one, for the documents of arrays that
 // are as it says. What is not used of it is told in the group.
 func (s *Server) groupIndex(ctx context.Context, at farread.Place, listed map[string]objstore.Info, g *zarrface.Group) (*farread.Group, error) {
+	if in, ok := listed[groupindex.Name]; ok && in.Size > s.listMemory()/4 { // decoded it takes a few times as much
+		g.Index = fmt.Sprintf("not used: it has %d bytes", in.Size)
+		return &farread.Group{}, nil
+	}
 	x, err := s.c.Client.Group(ctx, at.Bucket, at.Key, listed)
 	if x == nil || err != nil {
 		return &farread.Group{}, err

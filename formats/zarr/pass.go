@@ -285,21 +285,23 @@ func (a *Array) readRun(ctx context.Context, key string, list []*passChunk) erro
 		names[i] = name(c)
 	}
 	return par.Do(ctx, len(list), passSide, func(_ context.Context, i int) error {
-		c := list[i]
-		if c.err != nil {
-			return nil
-		}
-		dst := make([]byte, a.ChunkBytes())
-		if src[i] == nil {
-			a.it.put(dst)
-		} else {
-			c.err = within(names[i], s.enc.decode(dst, src[i], s.inner, &a.it))
-		}
-		if c.err == nil {
-			c.p = dst
-		}
+		a.decodeInner(list[i], src[i], names[i])
 		return nil
 	})
+}
+
+// decodeInner decodes a chunk of a shard, unless it has an error already; nil is one that is not there.
+func (a *Array) decodeInner(c *passChunk, src []byte, name string) {
+	if c.err != nil {
+		return
+	}
+	s, dst := a.meta.enc.shard, make([]byte, a.ChunkBytes())
+	if src == nil {
+		a.it.put(dst)
+	} else if c.err = within(name, s.enc.decode(dst, src, s.inner, &a.it)); c.err != nil {
+		return
+	}
+	c.p = dst
 }
 
 func (sh *openShard) read(ctx context.Context, spans []rangeio.Span) error {
