@@ -87,7 +87,8 @@ func written(t *testing.T, shape, chunk, shard []int64) (*counted, *zarr.Array, 
 }
 
 // through reads an array by boxes of a shape, several at a time.
-func through(ctx context.Context, p *zarr.Pass, shape, cut []int64, side int) ([]byte, error) {
+func through(t *testing.T, p *zarr.Pass, most int64, shape, cut []int64, side int) ([]byte, error) {
+	t.Helper()
 	n, _ := nd.Prod(shape)
 	out := make([]byte, 4*n)
 	g, err := nd.NewGrid(shape, cut)
@@ -95,7 +96,7 @@ func through(ctx context.Context, p *zarr.Pass, shape, cut []int64, side int) ([
 		return nil, err
 	}
 	var mu sync.Mutex
-	err = par.Do(ctx, int(g.Total), side, func(ctx context.Context, k int) error {
+	err = par.Do(t.Context(), int(g.Total), side, func(ctx context.Context, k int) error {
 		lo, hi, size := make([]int64, len(shape)), make([]int64, len(shape)), make([]int64, len(shape))
 		for i := len(shape) - 1; i >= 0; i-- {
 			lo[i] = int64(k) % g.Count[i] * cut[i]
@@ -110,6 +111,9 @@ func through(ctx context.Context, p *zarr.Pass, shape, cut []int64, side int) ([
 		}
 		mu.Lock()
 		defer mu.Unlock()
+		if p.Held() > most {
+			t.Errorf("%d bytes are kept, at most %d", p.Held(), most)
+		}
 		nd.CopyBox(out, shape, lo, dst, size, make([]int64, len(size)), size, 4)
 		return nil
 	})
@@ -139,7 +143,11 @@ func TestPassCounts(t *testing.T) {
 	} {
 		s, a, want := written(t, c.shape, c.chunk, c.shard)
 		clear(s.opens)
-		got, err := through(t.Context(), a.Pass(c.memory), c.shape, c.cut, 1)
+		p := a.Pass(c.memory)
+		got, err := through(t, p, c.memory, c.shape, c.cut, 1)
+		if p.Held() != 0 {
+			t.Errorf("%s: %d bytes are kept of which all was read", c.name, p.Held())
+		}
 		if err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: other items, %v", c.name, err)
 		}
@@ -150,10 +158,10 @@ func TestPassCounts(t *testing.T) {
 		if sum != c.opens || s.ranges != c.requests {
 			t.Errorf("%s: %d opens, %d requests for %d runs, want %d and %d", c.name, sum, s.ranges, s.reads, c.opens, c.requests)
 		}
-		if got, err := through(t.Context(), a.Pass(c.memory), c.shape, c.cut, 8); err != nil || !bytes.Equal(got, want) {
+		if got, err := through(t, a.Pass(c.memory), c.memory, c.shape, c.cut, 8); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s, side by side: other items, %v", c.name, err)
 		}
-		if got, err := through(t.Context(), a.Pass(0), c.shape, c.cut, 8); err != nil || !bytes.Equal(got, want) {
+		if got, err := through(t, a.Pass(0), 0, c.shape, c.cut, 8); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s, without memory: other items, %v", c.name, err)
 		}
 	}
@@ -164,7 +172,7 @@ func TestPassFaults(t *testing.T) {
 	t.Parallel()
 	s, a, want := written(t, []int64{40, 40}, []int64{10, 10}, nil)
 	s.fail = "c/1/2"
-	if _, err := through(t.Context(), a.Pass(1<<20), []int64{40, 40}, []int64{4, 4}, 1); err == nil {
+	if _, err := through(t, a.Pass(1<<20), 1<<20, []int64{40, 40}, []int64{4, 4}, 1); err == nil {
 		t.Error("no error")
 	}
 	p := a.Pass(1 << 20)
@@ -172,14 +180,14 @@ func TestPassFaults(t *testing.T) {
 	if err := p.ReadBox(t.Context(), make([]byte, 4*16), nd.Sub([]int64{0, 0}, []int64{4, 4})); err == nil {
 		t.Error("no error")
 	}
-	if got, err := through(t.Context(), p, []int64{40, 40}, []int64{4, 4}, 8); err != nil || !bytes.Equal(got, want) {
+	if got, err := through(t, p, 1<<20, []int64{40, 40}, []int64{4, 4}, 8); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("after a fault: other items, %v", err)
 	}
 	s, a, _ = written(t, []int64{16, 16}, []int64{4, 4}, []int64{16, 16})
 	for i := range 8 {
 		s.memStore["c/0/0"][i] ^= 0x55
 	}
-	_, err := through(t.Context(), a.Pass(1<<20), []int64{16, 16}, []int64{4, 4}, 1)
+	_, err := through(t, a.Pass(1<<20), 1<<20, []int64{16, 16}, []int64{4, 4}, 1)
 	if err == nil || !strings.Contains(fmt.Sprint(err), `chunk "c/0/0" chunk 0 0`) {
 		t.Error(err)
 	}
