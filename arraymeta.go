@@ -2,7 +2,6 @@ package farread
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -12,7 +11,6 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/arraymeta"
 	"github.com/farread/farread/formats/b2nd"
-	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/nd"
 	"github.com/farread/farread/objstore"
 )
@@ -26,41 +24,8 @@ func (a *Array) Meaning(ctx context.Context) (arraymeta.Meta, error) {
 	if err != nil {
 		return arraymeta.Meta{}, err
 	}
-	return meaningOf(slices.Concat(layers, a.Source.Metalayers()), a.Shape(), a.Limits()), nil
-}
-
-// meaningOf reads metalayers. A layer that cannot be read says nothing: the array can be
-// read without it.
-func meaningOf(layers []cframe.Metalayer, shape []int64, limits formats.Limits) (m arraymeta.Meta) {
-	for _, l := range layers {
-		if l.Name != arraymeta.Layer {
-			continue
-		}
-		if x, err := arraymeta.Decode(l.Data, shape, limits); err == nil {
-			m = x
-		}
-	}
-	for _, name := range []string{"dimension_names", "_ARRAY_DIMENSIONS"} {
-		for _, l := range layers {
-			if m.Dims == nil && l.Name == name {
-				m.Dims = dimNames(l, len(shape))
-			}
-		}
-	}
-	return m
-}
-
-// dimNames are the names in a metalayer, if it has one for each axis and no name twice.
-func dimNames(l cframe.Metalayer, axes int) []string {
-	var names []string
-	text, err := l.JSON(cframe.JSONLimits{Bytes: 1 << 16})
-	if err != nil || json.Unmarshal(text, &names) != nil || len(names) != axes || slices.Contains(names, "") {
-		return nil
-	}
-	if sorted := slices.Sorted(slices.Values(names)); len(slices.Compact(sorted)) != axes {
-		return nil
-	}
-	return names
+	m, _ := b2nd.Meaning(slices.Concat(layers, a.Source.Metalayers()), a.Shape(), a.Limits())
+	return m, nil
 }
 
 // maxAxis bounds the bytes of a coordinate that is an array of its own.

@@ -172,7 +172,7 @@ func (x *frameData) describe(ctx context.Context, _ DescribeOptions, out *Descri
 	}
 	out.Detail = detail
 	if x.a != nil {
-		m := meaningOf(slices.Concat(vl, detail.Metalayers), out.Shape, x.a.Limits())
+		m, _ := b2nd.Meaning(slices.Concat(vl, detail.Metalayers), out.Shape, x.a.Limits())
 		out.Dims, out.Attrs, out.Fill = m.Dims, m.Attrs, m.Fill
 		out.Coords = coordinates(m, out.Shape)
 	}

@@ -59,6 +59,9 @@ func (s zarrStore) Open(ctx context.Context, key string, head, tail int64) (rang
 	if errors.Is(err, objstore.ErrNotFound) {
 		return nil, fmt.Errorf("%w: %w", err, formats.ErrNoEntry)
 	}
+	if e, ok := errors.AsType[*objstore.Error](err); ok && e.Status == 403 && (e.Code == "" || e.Code == "AccessDenied") {
+		return nil, fmt.Errorf("%w: %w", err, zarr.ErrMaybeAbsent)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/formats/groupindex"
 	"github.com/farread/farread/internal/par"
 	"github.com/farread/farread/internal/zarrface"
 	"github.com/farread/farread/objstore"
@@ -172,8 +174,31 @@ func (s *Server) onlyOther(c *call, stem string) bool {
 	return h != nil && s.now().Sub(time.Unix(0, h.sole.Load())) < s.c.TTL
 }
 
+// groupIndex reads the index of a folder, if the listing has one, for the documents of arrays that
+// are as it says. What is not used of it is told in the group.
+func (s *Server) groupIndex(ctx context.Context, at farread.Place, listed map[string]objstore.Info, g *zarrface.Group) (*farread.Group, error) {
+	if in, ok := listed[groupindex.Name]; ok && in.Size > s.listMemory()/4 { // decoded it takes a few times as much
+		g.Index = fmt.Sprintf("not used: it has %d bytes", in.Size)
+		return &farread.Group{}, nil
+	}
+	x, err := s.c.Client.Group(ctx, at.Bucket, at.Key, listed)
+	if x == nil || err != nil {
+		return &farread.Group{}, err
+	}
+	g.Attrs = x.Attrs
+	stale := slices.DeleteFunc(x.Stale, func(key string) bool { return strings.Contains(key, "/") }) // the listing has none of them
+	switch {
+	case x.Unused != "":
+		g.Index = "not used: " + clip(x.Unused)
+	case len(stale) > 0:
+		g.Index = fmt.Sprintf("not used of %d arrays, which are others by now: %s", len(stale), clip(strings.Join(stale, ", ")))
+	}
+	return x, nil
+}
+
 // folder answers with the document of the group of a folder. It is made anew for each
-// request, of documents that are there while their arrays are open.
+// request, of what the index of the group says, and of documents that are there while their
+// arrays are open.
 func (s *Server) folder(c *call) error {
 	at := c.at
 	if at.Key != "" && !strings.HasSuffix(at.Key, "/") {
@@ -181,11 +206,15 @@ func (s *Server) folder(c *call) error {
 	}
 	name := fmt.Sprintf("group %s\x00%+v", c.place, c.zarr.o)
 	return s.page(c, name, "", 0, func(ctx context.Context) ([]byte, error) {
-		list, g, err := s.members(ctx, c, at)
+		list, g, listed, err := s.members(ctx, c, at)
 		if err != nil {
 			return nil, err
 		}
-		if err := s.documents(ctx, c, list, &g); err != nil {
+		index, err := s.groupIndex(ctx, at, listed, &g)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.documents(ctx, c, list, index, &g); err != nil {
 			return nil, err
 		}
 		doc, err := g.Doc()
@@ -197,8 +226,8 @@ func (s *Server) folder(c *call) error {
 type member struct{ name, key, entry string }
 
 // members lists the arrays of a folder, and names what is none.
-func (s *Server) members(ctx context.Context, c *call, at farread.Place) (list []member, g zarrface.Group, err error) {
-	g.Arrays = map[string][]byte{}
+func (s *Server) members(ctx context.Context, c *call, at farread.Place) (list []member, g zarrface.Group, listed map[string]objstore.Info, err error) {
+	g.Arrays, listed = map[string][]byte{}, map[string]objstore.Info{}
 	taken, n := map[string]bool{}, 0
 	skip := func(name string) {
 		if len(g.Skipped) < maxSkipped {
@@ -208,15 +237,18 @@ func (s *Server) members(ctx context.Context, c *call, at farread.Place) (list [
 	var others []member
 	for e, err := range objstore.ListFolder(ctx, at.Bucket, at.Key, "") {
 		if errors.Is(err, errors.ErrUnsupported) {
-			return nil, g, errNoListing
+			return nil, g, nil, errNoListing
 		}
 		if err != nil {
-			return nil, g, err
+			return nil, g, nil, err
 		}
 		if n++; n > maxListed {
-			return nil, g, refusef(http.StatusRequestEntityTooLarge, "too-large", "a folder of more than %d entries", maxListed)
+			return nil, g, nil, refusef(http.StatusRequestEntityTooLarge, "too-large", "a folder of more than %d entries", maxListed)
 		}
 		entry := strings.TrimPrefix(e.Key, at.Key)
+		if !e.Folder {
+			listed[entry] = e.Info
+		}
 		m := member{entry: entry, key: strings.TrimPrefix(join(c.key, strings.TrimSuffix(entry, "/")), "/")}
 		if name, ok := strings.CutSuffix(strings.TrimSuffix(entry, "/"), firstSuffix); ok && name != "" {
 			m.name, taken[name] = name, true
@@ -224,12 +256,12 @@ func (s *Server) members(ctx context.Context, c *call, at farread.Place) (list [
 		} else if name, ok := strings.CutSuffix(strings.TrimSuffix(entry, "/"), otherSuffix); ok && name != "" {
 			m.name = name
 			others = append(others, m)
-		} else if !strings.HasSuffix(entry, indexSuffix) {
+		} else if !strings.HasSuffix(entry, indexSuffix) && entry != groupindex.Name {
 			skip(entry)
 		}
 	}
 	if n == 0 && c.key != "" {
-		return nil, g, errNoFolder
+		return nil, g, nil, errNoFolder
 	}
 	for _, m := range others {
 		if taken[m.name] {
@@ -239,9 +271,9 @@ func (s *Server) members(ctx context.Context, c *call, at farread.Place) (list [
 		list = append(list, m)
 	}
 	if len(list) > maxMembers {
-		return nil, g, refusef(http.StatusRequestEntityTooLarge, "too-large", "a group of %d arrays, %d allowed", len(list), maxMembers)
+		return nil, g, nil, refusef(http.StatusRequestEntityTooLarge, "too-large", "a group of %d arrays, %d allowed", len(list), maxMembers)
 	}
-	return list, g, nil
+	return list, g, listed, nil
 }
 
 func join(dir, name string) string {
@@ -251,12 +283,21 @@ func join(dir, name string) string {
 	return strings.TrimSuffix(dir, "/") + "/" + name
 }
 
-// documents opens the arrays and puts their documents into a group. An array that no
+// documents puts the documents of arrays into a group: of what an index says, or else it opens them. An array that no
 // client can read is named; any other fault is one of the group, or else an array would
 // be missing because its store was slow.
-func (s *Server) documents(ctx context.Context, c *call, list []member, g *zarrface.Group) error {
+func (s *Server) documents(ctx context.Context, c *call, list []member, index *farread.Group, g *zarrface.Group) error {
 	docs := make([][]byte, len(list))
 	err := par.Do(ctx, len(list), groupFlight, func(ctx context.Context, i int) error {
+		if a, ok := index.Arrays[list[i].entry]; ok {
+			f, err := zarrface.FactsIn(a)
+			if err == nil {
+				docs[i], err = f.Document(c.zarr.o)
+			}
+			if err == nil {
+				return nil
+			}
+		}
 		one := &call{r: c.r, of: c, target: target{verb: "zarr", root: c.root, key: list[i].key}, zarr: c.zarr}
 		err := s.document(ctx, one, &docs[i])
 		if err == nil {

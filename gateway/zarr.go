@@ -170,7 +170,9 @@ func (s *Server) view(ctx context.Context, c *call, h *handle) (*zarrface.View, 
 		return v, nil
 	}
 	o := asked
-	if o.Version = h.version; !h.weak && !o.Folder {
+	if o.Version = h.version; o.Folder {
+		o.Version = "" // the index of a group has the same documents, and does not know it
+	} else if !h.weak {
 		o.Pinned = "/zarr~v-" + h.version + words(o) + "/" + escapeKey(c.root, c.key)
 	}
 	v, joined, err := s.views.do(ctx, s.base, s.c.Deadline, fmt.Sprintf("%p %+v", h, o), func(ctx context.Context) (*zarrface.View, error) {

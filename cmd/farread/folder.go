@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/farread/farread"
@@ -29,6 +30,10 @@ type folderInfo struct {
 	URI     string  `json:"uri"`
 	Size    int64   `json:"size"`
 	Objects int64   `json:"objects"`
+	// What the index of a group says; Stale are the arrays of which it does not count.
+	Arrays []zarrArrayInfo            `json:"arrays,omitempty"`
+	Attrs  map[string]json.RawMessage `json:"attrs,omitempty"`
+	Stale  []string                   `json:"stale,omitempty"`
 }
 
 func (t *folderContent) info(ctx context.Context) (description, error) {
@@ -37,18 +42,27 @@ func (t *folderContent) info(ctx context.Context) (description, error) {
 			return d, err
 		}
 	}
-	in, err := t.d.Describe(ctx, farread.DescribeOptions{Scan: true})
+	h, err := t.held(ctx)
 	switch {
-	case err != nil && in.Entries == 0:
-		return description{}, errNothingThere
 	case err != nil:
 		return description{}, unlisted(err)
+	case h.n == 0:
+		return description{}, errNothingThere
 	}
-	f := folderInfo{URI: t.uri, Size: in.CBytes, Objects: in.Entries}
+	f := folderInfo{URI: t.uri, Size: h.size, Objects: h.n}
+	g, err := t.group(ctx, h)
+	if err != nil {
+		return description{}, err
+	}
 	out := human.NewTable("", "")
 	out.Add("uri", human.Printable(f.URI))
 	out.Add("objects", human.Count(f.Objects))
 	out.Add("size", human.Size(f.Size))
+	if g != nil {
+		f.Attrs, f.Arrays, f.Stale = g.Attrs, described(g), g.Stale
+		addArrays(out, f.Arrays)
+		addJSON(out, "attrs", f.Attrs)
+	}
 	return description{f, out}, nil
 }
 

@@ -38,6 +38,10 @@ chunk and block: so slice --where reads only what may match. That reads all of i
 Of a gulp chunk it finds the frames of an id without the .gmeta: about 2 bytes a frame,
 and a few bytes an id. It takes the .gmeta, and is about both objects.
 
+Of a folder of arrays it is farread.group.json, which says of each array in it and below
+what it is: so info, ls and the groups of farread serve open none of them. It opens
+each array, and keeps the attributes that the group had.
+
 An index is about one version of the file, known by size and ETag: when the file changes
 it is ignored, and this command writes it anew. A copy in another folder or bucket has
 another ETag: an index that was copied along is not used there, as --stats says, and has
@@ -50,6 +54,7 @@ beside gulps.`,
   farread index s3://arrays/foreign.b2nd
   farread index s3://arrays/foreign.b2nd --ranges
   farread index s3://frames/foreign/data_0.gulp
+  farread index s3://arrays/era5/
   farread index day.zoom --json
   farread explain s3://series/foreign.zoom --track 1 --width 2000`,
 		Args: exactly("URI"),
@@ -77,6 +82,9 @@ func (a *app) index(ctx context.Context, uri string, force, ranges bool) error {
 	c, err := a.open(ctx, uri, aim{})
 	if err != nil {
 		return err
+	}
+	if t, ok := c.(*folderContent); ok && !ranges {
+		return a.indexGroup(ctx, t, force)
 	}
 	x, err := a.indexable(ctx, c, ranges)
 	if err != nil {

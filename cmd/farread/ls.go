@@ -108,7 +108,7 @@ func (l *listing) list(ctx context.Context, c content) error {
 	case *gulpContent:
 		return l.ids(ctx, t)
 	case *folderContent:
-		return l.objects(ctx, d)
+		return l.objects(ctx, t)
 	case *blpContent:
 		// A file that was read whole when it was opened costs no further request.
 		l.scan = l.scan || isLocal(t.bucket) || t.size <= headOf(t)
@@ -226,11 +226,7 @@ type idLine struct {
 // objects.
 func (l *listing) ids(ctx context.Context, t *gulpContent) error {
 	if t.several() && t.in.Entries == 0 {
-		folder, err := t.a.client.OpenPlace(ctx, t.d.Place(), farread.AnyOptions{AsFolder: true})
-		if err != nil {
-			return err
-		}
-		return l.objects(ctx, folder)
+		return l.objects(ctx, &folderContent{t.opened})
 	}
 	head := []string{"ID", ">FRAMES", ">SIZE", "META_DATA"}
 	if t.several() {
@@ -257,24 +253,81 @@ type objectLine struct {
 	Size   int64     `json:"size"`
 	Format *string   `json:"format"` // format that the name promises; null: unknown
 	Time   time.Time `json:"modified,omitzero"`
+	// What the index of the folder says of an array.
+	DType string   `json:"dtype,omitempty"`
+	Shape []int64  `json:"shape,omitempty"`
+	Dims  []string `json:"dims,omitempty"`
 }
 
-// objects lists all objects in a folder and below.
-func (l *listing) objects(ctx context.Context, d farread.Dataset) error {
-	base := strings.TrimSuffix(d.Place().URI, "/") + "/"
-	l.head(">SIZE", "MODIFIED", "FORMAT", "URI")
-	l.scan = true
-	err := l.each(ctx, d, func(e *farread.Entry) error {
-		o := objectLine{URI: base + e.Name, Size: e.Size, Time: e.Time}
-		if e.Format != "" {
-			o.Format = &e.Format
+// objects lists all objects in a folder and below. Where the folder has an index of its arrays, they
+// have their types and shapes by it; a folder of very many objects is listed without.
+func (l *listing) objects(ctx context.Context, t *folderContent) error {
+	h, head, failed := heldFolder{prefix: folderKey(t.key)}, []string{">SIZE", "MODIFIED", "FORMAT", "URI"}, error(nil)
+	for in, err := range objstore.ListAfter(ctx, t.bucket, h.prefix, "") {
+		if failed = err; err != nil {
+			break
 		}
-		return l.add(o, human.Size(o.Size), o.Time.Local().Format("2006-01-02 15:04"), e.Format, human.Printable(o.URI))
-	})
-	if e, ok := errors.AsType[*objstore.Error](err); ok && e.Status == 0 && errors.Is(err, objstore.ErrNotFound) {
+		if h.n++; h.n > maxKept {
+			if err := l.kept(t, &h, head, nil); err != nil {
+				return err
+			}
+			failed = l.object(t, h.prefix, in, nil)
+		} else {
+			h.list = append(h.list, in)
+		}
+		if failed != nil {
+			break
+		}
+	}
+	var g *farread.Group
+	if failed == nil && h.n > 0 && h.n <= maxKept {
+		if g, failed = t.group(ctx, h); g != nil {
+			head = append(head, "ARRAY")
+		}
+	}
+	if err := l.kept(t, &h, head, g); err != nil { // lines before an error, too
+		return err
+	}
+	if e, ok := errors.AsType[*objstore.Error](failed); ok && e.Status == 0 && errors.Is(failed, objstore.ErrNotFound) || failed == nil && h.n == 0 {
 		return errNothingThere // not an error of a store: the listing was empty
 	}
-	return unlisted(err)
+	return unlisted(failed)
+}
+
+// kept writes the entries that were kept, under the names of the columns.
+func (l *listing) kept(t *folderContent, h *heldFolder, head []string, g *farread.Group) error {
+	if l.t == nil {
+		l.head(head...)
+	}
+	list := h.list
+	h.list = nil
+	for _, in := range list {
+		if err := l.object(t, h.prefix, in, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *listing) object(t *folderContent, prefix string, in objstore.Info, g *farread.Group) error {
+	name := strings.TrimPrefix(in.Key, prefix)
+	o := objectLine{URI: strings.TrimSuffix(t.uri, "/") + "/" + name, Size: in.Size, Time: in.ModTime}
+	format := farread.NameOf(name)
+	if format != "" {
+		o.Format = &format
+	}
+	size, when, uri := human.Size(o.Size), o.Time.Local().Format("2006-01-02 15:04"), human.Printable(o.URI)
+	if g == nil {
+		return l.add(o, size, when, format, uri)
+	}
+	text := ""
+	if a, ok := g.Arrays[name]; ok {
+		o.DType, o.Shape, o.Dims = a.DType, a.Shape, a.Dims
+		if text = a.DType + " " + human.Shape(a.Shape); len(a.Dims) > 0 {
+			text += " (" + human.Printable(strings.Join(a.Dims, ", ")) + ")"
+		}
+	}
+	return l.add(o, size, when, format, uri, text)
 }
 
 // tracks lists the tracks of a series, with the counts of its index or of a pass.

@@ -33,10 +33,11 @@ type arrayFlags struct {
 	shape                  shapeFlag
 	chunkShape, blockShape shapeFlag
 	use                    useFlag
+	deniedIsAbsent         bool
 }
 
 func arrayFlagNames() []string {
-	return []string{"member", "dtype", "order", "shape", "chunk-shape", "block-shape", "for"}
+	return []string{"member", "dtype", "order", "shape", "chunk-shape", "block-shape", "for", "denied-is-absent"}
 }
 
 func (f *arrayFlags) register(c *cobra.Command) {
@@ -45,6 +46,7 @@ func (f *arrayFlags) register(c *cobra.Command) {
 	c.Flags().Var(&f.shape, "shape", "shape of a raw SRC, in place of a note")
 	c.Flags().StringVar(&f.order, "order", "", "`ORDER` of a raw SRC: C (default), or F where the first axis runs fastest")
 	c.Flags().Var(&f.chunkShape, "chunk-shape", "shape of an array's chunks")
+	c.Flags().BoolVar(&f.deniedIsAbsent, "denied-is-absent", false, "Zarr: take chunks that the store refuses (403) for absent ones")
 	c.Flags().Var(&f.blockShape, "block-shape", "shape of the blocks in a chunk")
 	c.Flags().Var(&f.use, "for", "choose both shapes for the slices that are read most: USE is series (along the first axis), planes (of the last two), both, or cubes (small ones)")
 	_ = c.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{

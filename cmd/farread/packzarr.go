@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -43,9 +44,9 @@ func zarrPath(uri string) string {
 }
 
 // openZarr opens what a URI names as Zarr.
-func (a *app) openZarr(ctx context.Context, src string) (*zarr.Node, error) {
+func (a *app) openZarr(ctx context.Context, src string, deniedIsAbsent bool) (*zarr.Node, error) {
 	if !strings.HasSuffix(zarrPath(src), zarrZipSuffix) {
-		return a.client.OpenZarr(ctx, src, zarr.Options{})
+		return a.client.OpenZarr(ctx, src, zarr.Options{DeniedIsAbsent: deniedIsAbsent})
 	}
 	ob, err := a.client.Open(ctx, src)
 	if err != nil {
@@ -63,9 +64,12 @@ func (a *app) packZarr(ctx context.Context, src string, dst target, f *packFlags
 	if f.array.dtype != "" || f.array.shape != nil || f.array.order != "" {
 		return usagef("%s says what its items are: --dtype, --shape and --order are for raw bytes", human.Printable(src))
 	}
-	n, err := a.openZarr(ctx, src)
+	n, err := a.openZarr(ctx, src, f.array.deniedIsAbsent)
 	if err != nil {
 		return at(src, err)
+	}
+	if len(n.Doubt) > 0 {
+		a.warn(src, strings.Join(n.Doubt, ", ")+" is taken for absent: "+zarr.ErrMaybeAbsent.Error())
 	}
 	arrays, err := a.zarrArrays(ctx, src, n, f.array.member)
 	if err != nil {
@@ -76,6 +80,7 @@ func (a *app) packZarr(ctx context.Context, src string, dst target, f *packFlags
 		return usagef("%s has %s: name one with --member, or a folder with --format b2nd", src, human.Plural(int64(len(arrays)), "array"))
 	}
 	rep := &arrayReport{Format: all.B2ND, Outputs: []string{}}
+	group := into && n.Group != nil && f.array.member == ""
 	for _, arr := range arrays {
 		to := dst
 		if into {
@@ -89,10 +94,23 @@ func (a *app) packZarr(ctx context.Context, src string, dst target, f *packFlags
 			return err
 		}
 		if err := a.packArray(ctx, arr, to, w, f.force, rep); err != nil {
-			return at(src, err)
+			return at(src, maybeAbsent(err))
+		}
+	}
+	if group {
+		if err := a.indexPacked(ctx, dst, n.Group.Attrs); err != nil {
+			return at(dst.uri, err)
 		}
 	}
 	return rep.tell(a)
+}
+
+// maybeAbsent adds to an error about a chunk that may be absent what can be said about such.
+func maybeAbsent(err error) error {
+	if errors.Is(err, zarr.ErrMaybeAbsent) {
+		return fmt.Errorf("%w; with --denied-is-absent such chunks are the fill value", err)
+	}
+	return err
 }
 
 // below returns the target of an array of a group, or of an array, in a folder.

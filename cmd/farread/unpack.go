@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,10 +11,10 @@ import (
 )
 
 func newUnpack(a *app) *cobra.Command {
-	var force bool
+	var force, group bool
 	var how aim
 	c := &cobra.Command{
-		Use: "unpack URI DST", Short: "A dataset back into files",
+		Use: "unpack URI... DST", Short: "A dataset back into files",
 		Long: `Write what a dataset was made of to local files.
 
 Every frame of a gulp chunk or dataset goes to the folder DST, as DST/ID/0000.jpg …,
@@ -24,8 +25,12 @@ empty; with --force files of the same names are replaced and others stay.
 
 An array goes to DST.npy as numpy.save writes it, to the folder DST.zarr as Zarr
 (version 3, zstd, the array's chunks, with names of axes, attributes and fill value;
---shard puts so many items along each axis into one file), or, by any other name, as
-its items alone, with a note of what they are in DST.json (see: farread help notes).
+--shard puts so many items along each axis into one file). Several arrays, or a folder
+of arrays, go into one DST.zarr as a group with consolidated metadata, coordinates as
+arrays of their own, so that xarray opens it; --group does so with one. Of a group
+arrays with as many axes as --shard has lengths get shards, of whole chunks. By any
+other name an array is written as its items alone, with a note of what they are in
+DST.json (see: farread help notes).
 Names that promise another format, such as DST.nc or DST.h5, are refused. Another Blosc2
 frame or chunk goes to the file DST as the bytes it holds. A DST that is there is only
 replaced with --force; a DST.zarr then as a whole.
@@ -43,14 +48,29 @@ Nothing shows before all of it was read.`,
 		Example: `  farread unpack s3://frames/clips/sunrise.tar.gulp sunrise/
   farread unpack s3://arrays/temperature.b2nd temperature.npy
   farread unpack s3://arrays/temperature.b2nd temperature.zarr --shard 24,240,320
+  farread unpack s3://arrays/era5/ era5.zarr
+  farread unpack t2m.b2nd u10.b2nd both.zarr
   farread pack sunrise/ sunrise.gulp`,
-		Args: exactly("URI", "DST"),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return errors.New("missing URI or DST")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return at(args[0], a.unpack(cmd.Context(), args[0], args[1], force, how))
+			last := len(args) - 1
+			if last == 1 && !group {
+				return at(args[0], a.unpack(cmd.Context(), args[0], args[1], force, how))
+			}
+			if dst := args[last]; !isZarr(dst) || strings.Contains(dst, "://") {
+				return usagef("DST %q: several arrays, and --group, go into a local DST.zarr", dst)
+			}
+			return objstore.Again(cmd.Context(), func() error { return a.unpackGroup(cmd.Context(), args[:last], args[last], force, how) })
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace a file, or write into a folder that has files already")
 	c.Flags().Var(&how.shard, "shard", "DST.zarr: shape of a shard, which is a file of whole chunks")
+	c.Flags().BoolVar(&group, "group", false, "DST.zarr: a group, also of one array, with its coordinates as arrays")
 	noVerifyFlag(c, &how.noVerify)
 	offsetFlag(c, &how.offset)
 	return c
@@ -64,6 +84,9 @@ func (a *app) unpack(ctx context.Context, uri, dst string, force bool, how aim) 
 		c, err := a.open(ctx, uri, how)
 		if err != nil {
 			return err
+		}
+		if _, ok := c.(*folderContent); ok && isZarr(dst) {
+			return a.unpackGroup(ctx, []string{uri}, dst, force, how)
 		}
 		return c.unpack(ctx, dst, force)
 	})

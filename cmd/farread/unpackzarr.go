@@ -24,10 +24,9 @@ func isZarr(name string) bool {
 
 // unpackZarr writes an array to the folder dst as Zarr.
 func (t *frameContent) unpackZarr(ctx context.Context, dst string, force bool) error {
-	m := zarr.NewArray{Shape: t.arr.Shape(), DType: t.arr.DType()}
-	chunk, _ := t.arr.Cells()
-	for _, n := range chunk {
-		m.ChunkShape = append(m.ChunkShape, max(int64(n), 1))
+	m, err := t.newZarr(ctx)
+	if err != nil {
+		return err
 	}
 	if t.shard != nil {
 		if m.ShardShape = t.shard; len(t.shard) != len(m.Shape) {
@@ -39,13 +38,7 @@ func (t *frameContent) unpackZarr(ctx context.Context, dst string, force bool) e
 			}
 		}
 	}
-	if err := t.meaning(ctx, &m); err != nil {
-		return err
-	}
-	if err := freshZarr(dst, force); err != nil {
-		return err
-	}
-	s, err := sink.NewReplacing(&t.a.trash, dst, func(name string) error { return fmt.Errorf("%s twice: %w", name, formats.ErrCorrupt) })
+	s, err := t.a.zarrSink(dst, force)
 	if err != nil {
 		return err
 	}
@@ -56,38 +49,59 @@ func (t *frameContent) unpackZarr(ctx context.Context, dst string, force bool) e
 	}
 	b := t.a.newBar("unpack", size)
 	defer b.clear()
-	err = zarr.Write(ctx, m, zarr.WriteOptions{MaxMemory: int64(t.a.flags.maxMemory) / 4}, func(ctx context.Context, box b2nd.Box, p []byte) error {
-		err := t.arr.ReadSlice(ctx, p, box)
-		b.add(int64(len(p)))
-		return err
-	}, s.File)
-	if err != nil {
+	if err := zarr.Write(ctx, m.NewArray, t.a.zarrWrite(), t.zarrItems(b), s.File); err != nil {
 		return err
 	}
 	return s.Commit()
 }
 
-// meaning takes names of axes, attributes and the fill value from the frame's layers.
-func (t *frameContent) meaning(ctx context.Context, m *zarr.NewArray) error {
-	in, err := t.d.Describe(ctx, farread.DescribeOptions{})
-	if err != nil {
+// zarrSink makes the folder dst of Zarr, which appears as a whole.
+func (a *app) zarrSink(dst string, force bool) (*sink.Folder, error) {
+	if err := freshZarr(dst, force); err != nil {
+		return nil, err
+	}
+	return sink.NewReplacing(&a.trash, dst, func(name string) error { return fmt.Errorf("%s twice: %w", name, formats.ErrCorrupt) })
+}
+
+func (a *app) zarrWrite() zarr.WriteOptions {
+	return zarr.WriteOptions{MaxMemory: int64(a.flags.maxMemory) / 4}
+}
+
+// zarrItems reads the items of the array for a writer of Zarr.
+func (t *frameContent) zarrItems(b bar) func(ctx context.Context, box b2nd.Box, p []byte) error {
+	return func(ctx context.Context, box b2nd.Box, p []byte) error {
+		err := t.arr.ReadSlice(ctx, p, box)
+		b.add(int64(len(p)))
 		return err
 	}
-	f, _ := in.Detail.(farread.FrameDetail)
-	for _, l := range f.VLMetalayers {
-		if l.Name != arraymeta.Layer {
-			continue
+}
+
+// A newZarr is an array to be written as Zarr, and its coordinates.
+type newZarr struct {
+	zarr.NewArray
+
+	coords []arraymeta.Coord
+}
+
+// newZarr takes shapes and type from the array, and names of axes, attributes, the fill value and
+// coordinates from its layers.
+func (t *frameContent) newZarr(ctx context.Context) (m newZarr, err error) {
+	m.Shape, m.DType = t.arr.Shape(), t.arr.DType()
+	chunk, _ := t.arr.Cells()
+	for _, n := range chunk {
+		m.ChunkShape = append(m.ChunkShape, max(int64(n), 1))
+	}
+	if l, ok := t.arr.(farread.Labeler); ok {
+		meta, err := l.Meaning(ctx)
+		if err != nil {
+			return m, err
 		}
-		if meta, err := arraymeta.Decode(l.Data, m.Shape, formats.Limits{}); err != nil {
-			t.a.warn(t.uri, err.Error()+": written without names of axes and attributes")
-		} else {
-			m.Dims, m.Attrs, m.Fill = meta.Dims, meta.Attrs, meta.Fill
-		}
+		m.Dims, m.Attrs, m.Fill, m.coords = meta.Dims, meta.Attrs, meta.Fill, meta.Coords
 	}
 	if _, err := zarr.ParseFill(m.DType, m.Fill); err != nil {
 		m.Fill = nil
 	}
-	return nil
+	return m, nil
 }
 
 // freshZarr returns an error if dst is there. With force it may be Zarr, which is replaced as a

@@ -254,7 +254,7 @@ func TestZarrInS3(t *testing.T) {
 		sum              string
 		requests, phases int64
 	}{
-		"a.zarr": {all["shards index end"].SHA256, 40, 4}, "two.zarr": {all["separator . v2"].SHA256, 22, 5},
+		"a.zarr": {all["shards index end"].SHA256, 22, 4}, "two.zarr": {all["separator . v2"].SHA256, 20, 4},
 	} {
 		st := stats(t, "pack", "s3://hold/d/"+name, "s3://arrays/"+name+".b2nd")
 		if itemsSum(t, "s3://arrays/"+name+".b2nd") != want.sum {
@@ -269,5 +269,14 @@ func TestZarrInS3(t *testing.T) {
 		if itemsSum(t, "s3://arrays/g/"+p+".b2nd") != sum {
 			t.Errorf("%s: other items", p)
 		}
+	}
+	// What the group is takes its index: one request besides the listings of the folder.
+	for _, args := range []string{"info", "ls"} {
+		if st := stats(t, args, "s3://arrays/g/"); st.Requests > 6 || st.Phases > 3 { // three or four find out that it is a folder
+			t.Errorf("%s: %+v", args, st)
+		}
+	}
+	if text := run(t, "ls", "s3://arrays/g/"); strings.Count(text, "<") != len(all["group v3"].Arrays) {
+		t.Error(text)
 	}
 }

@@ -37,7 +37,7 @@ func describedZarr(name string, a *zarr.Array) zarrArrayInfo {
 
 // zarrInfo describes a folder that is called like Zarr; false if it is none. It reads metadata alone.
 func (t *folderContent) zarrInfo(ctx context.Context) (description, bool, error) {
-	n, err := t.a.openZarr(ctx, t.uri)
+	n, err := t.a.openZarr(ctx, t.uri, false)
 	if errors.Is(err, formats.ErrNoEntry) {
 		return description{}, false, nil
 	}
@@ -72,8 +72,17 @@ func (in *zarrInfo) table() *human.Table {
 	out := human.NewTable("", "")
 	out.Add("uri", human.Printable(in.URI))
 	out.Add("format", in.Format+", which farread reads when it is packed")
+	addArrays(out, in.Arrays)
+	if in.Pack != "" {
+		out.Add("pack", in.Pack)
+	}
+	return out
+}
+
+// addArrays adds a line for each array.
+func addArrays(out *human.Table, list []zarrArrayInfo) {
 	label := "arrays"
-	for _, a := range in.Arrays {
+	for _, a := range list {
 		text := human.Printable(a.Name) + " "
 		switch {
 		case a.Refused != "":
@@ -86,8 +95,4 @@ func (in *zarrInfo) table() *human.Table {
 		out.Add(label, strings.TrimSpace(text))
 		label = ""
 	}
-	if in.Pack != "" {
-		out.Add("pack", in.Pack)
-	}
-	return out
 }

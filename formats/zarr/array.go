@@ -60,7 +60,7 @@ func (a *Array) ChunkBytes() int {
 // ReadChunk reads the chunk at the coordinates in the grid of chunks into dst, which has
 // ChunkBytes, in row-major order. A chunk at an edge has the same length; what lies beyond the
 // array is whatever was written. A chunk that is not there is full of the fill value, and found
-// is false. It costs one request; of a shard that was not read lately one more before it, for
+// is false; one of which the store does not say so is ErrMaybeAbsent, but for Options.DeniedIsAbsent. It costs one request; of a shard that was not read lately one more before it, for
 // its index. A chunk that is not what the metadata promise is formats.ErrCorrupt. After an error
 // the content of dst is undefined.
 func (a *Array) ReadChunk(ctx context.Context, dst []byte, at []int64) (found bool, err error) {
@@ -77,7 +77,7 @@ func (a *Array) ReadChunk(ctx context.Context, dst []byte, at []int64) (found bo
 	}
 	key := a.meta.keys.of(at)
 	src, err := a.object(ctx, key, a.meta.enc.most(len(dst)))
-	if errors.Is(err, formats.ErrNoEntry) {
+	if a.o.absent(err) {
 		a.it.put(dst)
 		return false, nil
 	}
@@ -210,7 +210,7 @@ func (a *Array) openShard(ctx context.Context, key string) (rangeio.Reader, []pl
 		head, tail = n, 0
 	}
 	r, err := a.s.Open(ctx, key, head, tail)
-	if errors.Is(err, formats.ErrNoEntry) {
+	if a.o.absent(err) {
 		return nil, nil, nil
 	}
 	if err != nil {
@@ -234,11 +234,10 @@ func (a *Array) openShard(ctx context.Context, key string) (rangeio.Reader, []pl
 // ReadBox reads the items of a box with steps of 1 into dst in row-major order, chunk after
 // chunk. It holds one chunk besides. A box that is a chunk costs as much as ReadChunk.
 func (a *Array) ReadBox(ctx context.Context, dst []byte, box nd.Box) error {
-	counts := box.Counts()
-	n, err := box.Items()
-	if err != nil || box.Dims() != len(a.meta.Shape) || !box.Unit() || int64(len(dst)) != n*int64(a.it.size) {
-		return fmt.Errorf("%s: %d bytes for a box of %v items of %d bytes", Format, len(dst), counts, a.it.size)
+	if err := a.checkBox(dst, box); err != nil {
+		return err
 	}
+	counts := box.Counts()
 	chunk := a.meta.ChunkShape
 	at, zero := make([]int64, len(counts)), make([]int64, len(counts))
 	for _, origin := range a.grid.Meet(box, zero, a.meta.Shape) {
@@ -249,7 +248,7 @@ func (a *Array) ReadBox(ctx context.Context, dst []byte, box nd.Box) error {
 			_, err := a.ReadChunk(ctx, dst, at)
 			return err
 		}
-		if err := a.readPart(ctx, dst, box, counts, origin, at); err != nil {
+		if err := a.readPart(ctx, dst, box, counts, at); err != nil {
 			return err
 		}
 	}
@@ -257,19 +256,12 @@ func (a *Array) ReadBox(ctx context.Context, dst []byte, box nd.Box) error {
 }
 
 // readPart reads what a chunk has of a box.
-func (a *Array) readPart(ctx context.Context, dst []byte, box nd.Box, counts, origin, at []int64) error {
+func (a *Array) readPart(ctx context.Context, dst []byte, box nd.Box, counts, at []int64) error {
 	tmp := bufpool.Get(a.ChunkBytes())
 	defer bufpool.Put(tmp)
 	if _, err := a.ReadChunk(ctx, tmp, at); err != nil {
 		return err
 	}
-	d := len(counts)
-	from, to, n := make([]int64, d), make([]int64, d), make([]int64, d)
-	for i := range n {
-		lo := max(origin[i], box.Start[i])
-		hi := min(origin[i]+a.meta.ChunkShape[i], box.Start[i]+counts[i])
-		from[i], to[i], n[i] = lo-origin[i], lo-box.Start[i], hi-lo
-	}
-	nd.CopyBox(dst, counts, to, tmp, a.meta.ChunkShape, from, n, a.it.size)
+	a.copyPart(dst, box, counts, tmp, at)
 	return nil
 }

@@ -3,7 +3,6 @@ package zarr
 import (
 	"encoding/json"
 	"math"
-	"slices"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/dtype"
@@ -93,18 +92,4 @@ func (m *Meta) cells(part string, chunk []int64, item int64, l formats.Limits) e
 		return corrupt(part, "%v", err)
 	}
 	return nil
-}
-
-// distinct returns names if they are as many names as there are axes, none empty and no two
-// the same.
-func distinct(names []string, axes int) []string {
-	if len(names) != axes || axes == 0 {
-		return nil
-	}
-	for i, n := range names {
-		if n == "" || slices.Contains(names[:i], n) {
-			return nil
-		}
-	}
-	return names
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/arraymeta"
 	"github.com/farread/farread/formats/dtype"
 )
 
@@ -43,10 +44,9 @@ func array2(text, attrs []byte, l formats.Limits) (*Meta, error) {
 	if m.Attrs, err = attributes(attrs); err != nil {
 		return nil, err
 	}
-	var names []string
-	if json.Unmarshal(m.Attrs[dimsAttribute], &names) == nil {
-		if m.Dims = distinct(names, len(d.Shape)); m.Dims != nil {
-			delete(m.Attrs, dimsAttribute)
+	if m.Dims = arraymeta.NamesIn(m.Attrs[dimsAttribute], len(d.Shape)); m.Dims != nil {
+		if delete(m.Attrs, dimsAttribute); len(m.Dims) == 0 {
+			m.Dims = nil
 		}
 	}
 	if m.DType, err = d.dtype(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/arraymeta"
 	"github.com/farread/farread/formats/dtype"
 )
 
@@ -135,7 +136,7 @@ func (d *document3) array(l formats.Limits) (*Meta, error) {
 			names = append(names, *n)
 		}
 	}
-	m.Dims = distinct(names, len(m.Shape))
+	m.Dims = arraymeta.Names(names, len(m.Shape))
 	return m, m.check(grid.ChunkShape, l)
 }
 

@@ -16,12 +16,18 @@ import (
 // Options tune Open. The zero value is right for most.
 type Options struct {
 	Limits formats.Limits // MaxDecoded bounds a chunk, or a shard that has to be read whole
+	// DeniedIsAbsent takes a chunk or shard that the store refuses with ErrMaybeAbsent for one that is not
+	// there, so its items are the fill value. Else that is an error: nothing proves that it is not there.
+	DeniedIsAbsent bool
 }
 
 // A Node is what a hierarchy has in one place: an array, or else a group.
 type Node struct {
 	Array *Array // nil: a group
 	Group *Group
+	// Doubt names the metadata that were taken for absent although the store does not say so (see
+	// ErrMaybeAbsent), and that would add to what was read: .zattrs.
+	Doubt []string
 }
 
 // A Group is a folder of arrays and groups.
@@ -42,12 +48,13 @@ type twoDocs struct{ array, attrs []byte }
 
 // Open reads the metadata of the array or group that a store has at its top. It costs one
 // request for zarr.json, and if there is none, four side by side for version 2. If there are
-// neither, the error matches formats.ErrNoEntry.
+// neither, the error matches formats.ErrNoEntry, or that of the store where it refuses to say so.
 func Open(ctx context.Context, s Store, o Options) (*Node, error) {
 	o.Limits = o.Limits.WithDefaults()
 	text, err := document(ctx, s, doc3, min(o.Limits.MaxMeta, maxGroupDoc))
-	if errors.Is(err, formats.ErrNoEntry) {
-		return open2(ctx, s, o)
+	var p probe
+	if p.none(doc3, err) {
+		return open2(ctx, s, o, p)
 	}
 	if err != nil {
 		return nil, err
@@ -90,23 +97,29 @@ func array3(s Store, d *document3, size int64, o Options) (*Node, error) {
 	return &Node{Array: newArray(s, m, o)}, nil
 }
 
-// open2 opens a node of version 2.
-func open2(ctx context.Context, s Store, o Options) (*Node, error) {
+// open2 opens a node of version 2. p has looked for one of version 3.
+func open2(ctx context.Context, s Store, o Options, p probe) (*Node, error) {
 	list := []string{array2Key, attrs2, group2Key, consolidated2}
-	texts := make([][]byte, len(list))
+	texts, errs := make([][]byte, len(list)), make([]error, len(list))
 	one := rangeio.OnePhase(ctx)
 	err := par.Do(ctx, len(list), len(list), func(ctx context.Context, i int) error {
 		most := int64(maxDoc)
 		if list[i] == consolidated2 {
 			most = min(o.Limits.MaxMeta, maxGroupDoc)
 		}
-		text, err := document(context.WithoutCancel(one), s, list[i], most)
-		if errors.Is(err, formats.ErrNoEntry) {
+		texts[i], errs[i] = document(context.WithoutCancel(one), s, list[i], most)
+		if errors.Is(errs[i], formats.ErrNoEntry) || errors.Is(errs[i], ErrMaybeAbsent) {
 			return nil
 		}
-		texts[i] = text
-		return err
+		return errs[i]
 	})
+	for i, key := range list {
+		p.none(key, errs[i])
+	}
+	var doubt []string
+	if errors.Is(errs[1], ErrMaybeAbsent) {
+		doubt = list[1:2]
+	}
 	switch array, attrs, group, all := texts[0], texts[1], texts[2], texts[3]; {
 	case err != nil:
 		return nil, err
@@ -115,14 +128,14 @@ func open2(ctx context.Context, s Store, o Options) (*Node, error) {
 		if err != nil {
 			return nil, within(array2Key, err)
 		}
-		return &Node{Array: newArray(s, m, o)}, nil
+		return &Node{Array: newArray(s, m, o), Doubt: doubt}, nil
 	case all != nil:
 		return consolidated(s, all, o)
 	case group != nil:
 		a, err := attributes(attrs)
-		return &Node{Group: &Group{Attrs: a, s: s, o: o, version: 2}}, err
+		return &Node{Group: &Group{Attrs: a, s: s, o: o, version: 2}, Doubt: doubt}, err
 	}
-	return nil, fail("", formats.ErrNoEntry, "no %s, %s or %s here", doc3, array2Key, group2Key)
+	return nil, p.nothing()
 }
 
 // consolidated reads a .zmetadata.

@@ -15,7 +15,8 @@ import (
 type Store interface {
 	// Open opens an object, and fetches its first head bytes or its last tail bytes by the
 	// same request, or all of it if it has no more; one of the two numbers is 0. If there is no
-	// object under the key, the error matches formats.ErrNoEntry.
+	// object under the key, the error matches formats.ErrNoEntry; if the store refuses to say
+	// whether there is one, ErrMaybeAbsent.
 	Open(ctx context.Context, key string, head, tail int64) (rangeio.Reader, error)
 	// Folders names the folders in a folder: "" or a key that ends in a slash. A store without
 	// listings says so by an error that matches formats.ErrUnsupported.

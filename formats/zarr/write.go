@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/arraymeta"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/nd"
 	"github.com/farread/farread/internal/codec"
@@ -109,7 +110,7 @@ func newWriter(m NewArray, o WriteOptions) (*writer, error) {
 	if w.it.fill, err = ParseFill(m.DType, m.Fill); err != nil {
 		return nil, err
 	}
-	if m.Dims != nil && distinct(m.Dims, len(m.Shape)) == nil {
+	if m.Dims != nil && arraymeta.Names(m.Dims, len(m.Shape)) == nil {
 		w.Dims = nil
 	}
 	l := formats.DefaultLimits()

@@ -2,16 +2,20 @@ package pack
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/arraymeta"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/zarr"
 	"github.com/farread/farread/rangeio"
 )
@@ -30,7 +34,7 @@ func ZarrArray(name string, z *zarr.Array) Array {
 // already comes first, part by part.
 func (a Array) zarrLayers(layers []cframe.Metalayer) ([]cframe.Metalayer, error) {
 	m := a.zarr.Meta()
-	meta := arraymeta.Meta{Dims: m.Dims, Attrs: m.Attrs, Fill: m.FillValue, Coords: a.coords}
+	meta := arraymeta.Meta{Dims: m.Dims, Attrs: withMissing(m), Fill: m.FillValue, Coords: a.coords}
 	layers = slices.Clone(layers)
 	if i := slices.IndexFunc(layers, func(l cframe.Metalayer) bool { return l.Name == arraymeta.Layer }); i >= 0 {
 		own, err := arraymeta.Decode(layers[i].Data, a.Shape, formats.Limits{})
@@ -45,6 +49,34 @@ func (a Array) zarrLayers(layers []cframe.Metalayer) ([]cframe.Metalayer, error)
 	}
 	p, err := meta.Append(nil)
 	return append(layers, cframe.Metalayer{Name: arraymeta.Layer, Data: p}), err
+}
+
+// withMissing returns the attributes, and for what xarray has written in version 2 the value of items
+// that are missing. There it is the fill value; version 3 has it as an attribute, since its arrays all have
+// a fill value.
+func withMissing(m *zarr.Meta) map[string]json.RawMessage {
+	const name = "_FillValue"
+	if m.Version != 2 || m.Dims == nil || m.FillValue == nil || m.Attrs[name] != nil {
+		return m.Attrs
+	}
+	text := m.FillValue
+	switch m.DType.Kind() {
+	case dtype.Int, dtype.Uint, dtype.Bool:
+	case dtype.Float: // in base64, the eight bytes of a float64
+		v, ok := m.DType.Float(m.Fill)
+		if !ok {
+			return m.Attrs
+		}
+		text = json.RawMessage(strconv.Quote(base64.StdEncoding.EncodeToString(binary.LittleEndian.AppendUint64(nil, math.Float64bits(v)))))
+	default:
+		return m.Attrs
+	}
+	attrs := maps.Clone(m.Attrs)
+	if attrs == nil {
+		attrs = map[string]json.RawMessage{}
+	}
+	attrs[name] = text
+	return attrs
 }
 
 // over is what own says, and what m says besides.
@@ -87,6 +119,7 @@ func (a Array) writeZarr(ctx context.Context, w formats.Output, o ArrayWrite) er
 	if o.Write.MaxMemory == 0 {
 		o.Write.MaxMemory = b2nd.DefaultMaxMemory
 	}
+	pass := a.zarr.Pass(o.Write.MaxMemory / 3)
 	o.Write.MaxMemory -= o.Write.MaxMemory / 3
 	var err error
 	if o.Write.VLMetalayers, err = a.zarrLayers(o.Write.VLMetalayers); err != nil {
@@ -94,7 +127,7 @@ func (a Array) writeZarr(ctx context.Context, w formats.Output, o ArrayWrite) er
 	}
 	var done atomic.Int64
 	return b2nd.WriteFrom(rangeio.OnePhase(ctx), w, m, func(ctx context.Context, box b2nd.Box, dst []byte) error {
-		err := a.zarr.ReadBox(ctx, dst, box)
+		err := pass.ReadBox(ctx, dst, box)
 		o.Progress.Tell(done.Add(int64(len(dst))), a.NBytes)
 		return err
 	}, o.Write)

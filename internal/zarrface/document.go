@@ -71,7 +71,7 @@ func document(v *View, m b2nd.Meta, t zarr.Type, stored dtype.DType, layers []cf
 	}
 	names := v.meta.Dims
 	if names == nil {
-		names = dimensionNames(attributes, v.shape, o.Folder)
+		names = Numbered(v.shape, o.Folder)
 	}
 	attributes[attribute] = note
 	return zarr.Marshal(arrayDoc{
@@ -106,15 +106,9 @@ func (c Codec) named(item int) []zarr.Named {
 	}
 }
 
-// dimensionNames returns the names of the axes. If attributes have them, they are taken
-// out.
-func dimensionNames(attributes map[string]any, shape []int64, folder bool) []string {
-	for _, key := range []string{"dimension_names", "_ARRAY_DIMENSIONS"} {
-		if names, ok := namesIn(attributes[key], len(shape)); ok {
-			delete(attributes, key)
-			return names
-		}
-	}
+// Numbered returns names of axes for an array that has none. In a folder they name its lengths, so that arrays
+// of one length share an axis.
+func Numbered(shape []int64, folder bool) []string {
 	names := make([]string, len(shape))
 	for i, n := range shape {
 		if names[i] = "dim_" + strconv.Itoa(i); folder {
@@ -127,55 +121,40 @@ func dimensionNames(attributes map[string]any, shape []int64, folder bool) []str
 	return names
 }
 
-// namesIn returns the names in a JSON list of n distinct strings.
-func namesIn(value any, n int) ([]string, bool) {
-	text, ok := value.(json.RawMessage)
-	var values []any
-	if !ok || json.Unmarshal(text, &values) != nil || len(values) != n || values == nil {
-		return nil, false
-	}
-	names := make([]string, n)
-	for i, v := range values {
-		name, ok := v.(string)
-		if !ok || name == "" || slices.Contains(names[:i], name) {
-			return nil, false
-		}
-		names[i] = name
-	}
-	return names, true
-}
-
-type groupDoc struct {
-	ZarrFormat   int            `json:"zarr_format"`
-	NodeType     string         `json:"node_type"`
-	Attributes   map[string]any `json:"attributes"`
-	Consolidated struct {
-		Kind           string                     `json:"kind"`
-		MustUnderstand bool                       `json:"must_understand"`
-		Metadata       map[string]json.RawMessage `json:"metadata"`
-	} `json:"consolidated_metadata"`
-}
-
 // A Group is a folder of arrays, or one array under a name.
 type Group struct {
 	// Arrays are the documents of the arrays by their names, which have no slash.
 	Arrays map[string][]byte
+	// Attrs are attributes of the group.
+	Attrs map[string]json.RawMessage
 	// Skipped are the names of what is no array that clients can read, for the attribute
 	// "farread".
 	Skipped []string
+	// Index is what there is to say of the index of the group, for the attribute "farread".
+	Index string
 }
 
 // Doc returns the document zarr.json of a group, with the documents of its arrays in it:
 // over HTTP, where nothing is listed, xarray finds arrays in no other way. A group of one
 // array calls it "data".
 func (g Group) Doc() ([]byte, error) {
-	doc := groupDoc{ZarrFormat: 3, NodeType: "group", Attributes: map[string]any{}}
-	if len(g.Skipped) > 0 {
-		doc.Attributes[attribute] = map[string]any{"skipped": g.Skipped}
+	attrs := maps.Clone(g.Attrs)
+	if attrs == nil {
+		attrs = map[string]json.RawMessage{}
 	}
-	doc.Consolidated.Kind, doc.Consolidated.Metadata = "inline", map[string]json.RawMessage{}
+	if len(g.Skipped) > 0 || g.Index != "" {
+		text, err := zarr.Marshal(struct {
+			Skipped []string `json:"skipped,omitempty"`
+			Index   string   `json:"index,omitempty"`
+		}{g.Skipped, g.Index})
+		if err != nil {
+			return nil, err
+		}
+		attrs[attribute] = text
+	}
+	members := map[string]json.RawMessage{}
 	for name, text := range g.Arrays {
-		doc.Consolidated.Metadata[name] = text
+		members[name] = text
 	}
-	return zarr.Marshal(doc)
+	return zarr.GroupDoc(attrs, members)
 }

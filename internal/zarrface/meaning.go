@@ -3,33 +3,16 @@ package zarrface
 import (
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 
-	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/arraymeta"
 	"github.com/farread/farread/formats/blosc"
-	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/zarr"
 )
 
 // maxCoord bounds the bytes of a coordinate, which is one chunk.
 const maxCoord = 1 << 20
-
-// meaning takes what the array means out of its layers. A layer of that name that says
-// something else stays among them.
-func meaning(layers []cframe.Metalayer, shape []int64) (arraymeta.Meta, []cframe.Metalayer) {
-	for i, l := range layers {
-		if l.Name != arraymeta.Layer {
-			continue
-		}
-		if m, err := arraymeta.Decode(l.Data, shape, formats.Limits{}); err == nil {
-			return m, slices.Delete(slices.Clone(layers), i, i+1)
-		}
-	}
-	return arraymeta.Meta{}, layers
-}
 
 // fill makes the fill value of the layer that of the view, unless items are cast or of a
 // type that it does not fit. Chunks that the frame marks as another value are then sent.
@@ -72,7 +55,7 @@ func (v *View) coordinates() error {
 		if attrs == nil {
 			attrs = map[string]json.RawMessage{}
 		}
-		d = counted(d, attrs)
+		d = Counted(d, attrs)
 		t, err := zarr.TypeOf(d)
 		if err != nil {
 			continue
@@ -97,9 +80,9 @@ func anyOf(attrs map[string]json.RawMessage) map[string]any {
 	return out
 }
 
-// counted returns the type of points in time and of durations as clients of every age read them:
-// counts of a unit that the attributes name, as in CF.
-func counted(d dtype.DType, attrs map[string]json.RawMessage) dtype.DType {
+// Counted returns the type of points in time and of durations as clients of every age read them:
+// counts of a unit that the attributes, to which it adds, name as in CF.
+func Counted(d dtype.DType, attrs map[string]json.RawMessage) dtype.DType {
 	unit, count := d.Unit()
 	name := map[string]string{"D": "days", "h": "hours", "m": "minutes", "s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}[unit]
 	if name == "" || count != 1 || attrs["units"] != nil {

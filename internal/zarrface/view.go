@@ -3,7 +3,9 @@ package zarrface
 import (
 	"context"
 	"slices"
+	"strings"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/arraymeta"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
@@ -39,30 +41,45 @@ func New(ctx context.Context, a *b2nd.Array, attributes []cframe.Metalayer, o Op
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	m := a.Meta()
-	v := &View{geometry: newGeometry(m, a.ItemSize(), o.Blocks), frame: a.Frame(), codec: o.Codec}
+	f, err := FactsOf(ctx, a, attributes)
+	if err != nil {
+		return nil, err
+	}
+	v, err := newView(f, o)
+	if err != nil {
+		return nil, err
+	}
+	v.frame = a.Frame()
+	return v, nil
+}
+
+// newView returns a view that has no frame yet.
+func newView(f Facts, o Options) (*View, error) {
+	v := &View{geometry: newGeometry(f.Meta, f.DType.ItemSize(), o.Blocks), codec: o.Codec}
 	var err error
-	if v.dtype, v.cast, err = newCast(a.DType(), o.Cast); err != nil {
+	if v.dtype, v.cast, err = newCast(f.DType, o.Cast); err != nil {
 		return nil, err
 	}
 	t, err := zarr.TypeOf(v.dtype)
 	if err != nil {
 		return nil, err
 	}
-	if err := v.look(ctx); err != nil {
-		return nil, err
-	}
-	if v.fillNaN {
+	// The bytes of such chunks are those of a little-endian NaN, whatever the type is.
+	float := v.dtype.Kind() == dtype.Float && (v.cast == nil && !v.dtype.BigEndian() && v.item >= 4 ||
+		v.cast != nil && v.cast.from.Kind() == dtype.Float && !v.cast.from.BigEndian())
+	if v.fillNaN = float && f.NaN; v.fillNaN {
 		t.Fill = "NaN"
 	}
-	v.meta, attributes = meaning(attributes, m.Shape)
+	// By their names, as an index has them, so that equal arrays have equal documents.
+	layers := slices.SortedFunc(slices.Values(f.Layers), func(a, b cframe.Metalayer) int { return strings.Compare(a.Name, b.Name) })
+	v.meta, layers = b2nd.Meaning(layers, f.Meta.Shape, formats.Limits{})
 	v.fill(&t)
 	if !o.Folder {
 		if err := v.coordinates(); err != nil {
 			return nil, err
 		}
 	}
-	v.doc, err = document(v, m, t, a.DType(), attributes, o)
+	v.doc, err = document(v, f.Meta, t, f.DType, layers, o)
 	return v, err
 }
 
@@ -71,30 +88,26 @@ func New(ctx context.Context, a *b2nd.Array, attributes []cframe.Metalayer, o Op
 const maxLook = 1 << 10
 
 // look looks at the offsets: whether there are chunks of a codec or filter that is not
-// read, and what the fill value is. It is NaN if there are chunks of NaN and none of zeros,
-// else 0. Other chunks are sent, whatever it is.
-func (v *View) look(ctx context.Context) error {
-	in, special := v.frame.Info(), map[blosc.Special]bool{}
-	stored, n := false, v.frame.Chunks()
+// read, and whether the fill value may be NaN: if there are chunks of NaN and none of zeros.
+// Else it is 0. Other chunks are sent, whatever it is.
+func look(ctx context.Context, f *cframe.Frame) (nan bool, err error) {
+	in, special := f.Info(), map[blosc.Special]bool{}
+	stored, n := false, f.Chunks()
 	for i := range min(n, maxLook) {
-		c, err := v.frame.Chunk(ctx, i)
+		c, err := f.Chunk(ctx, i)
 		if err != nil {
-			return err
+			return false, err
 		}
 		s := c.Special
 		if special[s] = true; s == blosc.None && !stored {
 			stored = true
 			h := blosc.Header{NBytes: 1, Codec: in.Codec, Filters: in.Filters}
 			if err := h.Supported(); err != nil {
-				return err
+				return false, err
 			}
 		}
 	}
-	// The bytes of such chunks are those of a little-endian NaN, whatever the type is.
-	float := v.dtype.Kind() == dtype.Float && (v.cast == nil && !v.dtype.BigEndian() && v.item >= 4 ||
-		v.cast != nil && v.cast.from.Kind() == dtype.Float && !v.cast.from.BigEndian())
-	v.fillNaN = n <= maxLook && float && special[blosc.NaN] && !special[blosc.Zeros] && !special[blosc.Uninit]
-	return nil
+	return n <= maxLook && special[blosc.NaN] && !special[blosc.Zeros] && !special[blosc.Uninit], nil
 }
 
 // absent reports whether the frame marks a chunk as the fill value, as far as that is known

@@ -1,0 +1,347 @@
+package zarr
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/farread/farread/formats/nd"
+	"github.com/farread/farread/internal/bufpool"
+	"github.com/farread/farread/internal/lru"
+	"github.com/farread/farread/internal/par"
+	"github.com/farread/farread/rangeio"
+)
+
+const (
+	passSide   = 8        // chunks of one box that are fetched, or decoded, side by side
+	maxRun     = 32 << 20 // decoded bytes of the chunks of a shard that are read together
+	maxRunPart = 4        // and this part of the memory at most
+)
+
+// A Pass reads an array once, by boxes that cut it, roughly in row-major order and several at a
+// time. It keeps decoded chunks until all of their items were read, so each is fetched once, as
+// long as those that are in use fit into its memory: a row of chunks, as long as the boxes are
+// wide. Chunks of one shard that follow each other in the order of the boxes are read together.
+// Its methods are safe for concurrent use.
+type Pass struct {
+	a    *Array
+	most int64
+
+	mu   sync.Mutex
+	held lru.Cache[int64, *passChunk] // by their numbers in the grid
+}
+
+// A passChunk is a chunk that is being fetched, or was.
+type passChunk struct {
+	number int64
+	at     []int64
+	done   chan struct{}
+	p      []byte
+	err    error
+	left   int64 // items that were not read yet; under Pass.mu
+}
+
+// Pass returns a pass that keeps so many bytes of chunks.
+func (a *Array) Pass(memory int64) *Pass {
+	p := &Pass{a: a, most: max(memory, 0)}
+	p.held.Max = p.most
+	return p
+}
+
+// ReadBox is Array.ReadBox.
+func (p *Pass) ReadBox(ctx context.Context, dst []byte, box nd.Box) error {
+	a := p.a
+	if a.meta.ShardShape == nil && a.oneChunk(box) {
+		return a.ReadBox(ctx, dst, box)
+	}
+	if err := a.checkBox(dst, box); err != nil {
+		return err
+	}
+	zero, all := make([]int64, len(a.meta.Shape)), [][]int64(nil)
+	batch := max(int(min(p.most/maxRunPart, maxRun)/int64(a.ChunkBytes())), 1)
+	for _, origin := range a.grid.Meet(box, zero, a.meta.Shape) {
+		at := make([]int64, len(origin))
+		for i, o := range origin {
+			at[i] = o / a.meta.ChunkShape[i]
+		}
+		if all = append(all, at); len(all) == batch {
+			if err := p.part(ctx, dst, box, all, 0); err != nil {
+				return err
+			}
+			all = all[:0]
+		}
+	}
+	return p.part(ctx, dst, box, all, batch-len(all))
+}
+
+// part reads what some chunks have of a box. Up to ahead more chunks are fetched with them.
+func (p *Pass) part(ctx context.Context, dst []byte, box nd.Box, list [][]int64, ahead int) error {
+	if len(list) == 0 {
+		return nil
+	}
+	need, fetch := p.claim(list, ahead)
+	p.fetch(ctx, fetch)
+	counts := box.Counts()
+	for _, c := range need {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-c.done:
+		}
+		src := c.p
+		if c.err != nil {
+			if slices.Contains(fetch, c) {
+				return c.err
+			}
+			// Another caller failed, or has ended: this one finds out by itself.
+			src = make([]byte, p.a.ChunkBytes())
+			if _, err := p.a.ReadChunk(ctx, src, c.at); err != nil {
+				return err
+			}
+		}
+		n := p.a.copyPart(dst, box, counts, src, c.at)
+		p.mu.Lock()
+		if c.left -= n; c.left <= 0 {
+			if now, ok := p.held.Peek(c.number); ok && now == c {
+				p.held.Remove(c.number)
+			}
+		}
+		p.mu.Unlock()
+	}
+	return nil
+}
+
+// claim returns the chunks of a list, and those among them, and ahead of them, that nobody has
+// begun to fetch.
+func (p *Pass) claim(list [][]int64, ahead int) (need, fetch []*passChunk) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, at := range list {
+		c, ok := p.held.Get(p.number(at))
+		if !ok {
+			c = p.begin(at)
+			fetch = append(fetch, c)
+		}
+		need = append(need, c)
+	}
+	if len(fetch) == 0 || p.a.meta.ShardShape == nil {
+		return need, fetch
+	}
+	for _, at := range p.a.following(list[0], list[len(list)-1], ahead) {
+		if _, ok := p.held.Peek(p.number(at)); !ok {
+			fetch = append(fetch, p.begin(at))
+		}
+	}
+	return need, fetch
+}
+
+func (p *Pass) begin(at []int64) *passChunk {
+	a := p.a
+	c := &passChunk{number: p.number(at), at: at, done: make(chan struct{}), left: 1}
+	for i, k := range at {
+		c.left *= min(a.meta.ChunkShape[i], a.meta.Shape[i]-k*a.meta.ChunkShape[i])
+	}
+	p.held.Put(c.number, c, int64(a.ChunkBytes()))
+	return c
+}
+
+func (p *Pass) number(at []int64) int64 {
+	n := int64(0)
+	for i, k := range at {
+		n = n*p.a.grid.Count[i] + k
+	}
+	return n
+}
+
+// fetch reads chunks, and tells those who wait for them.
+func (p *Pass) fetch(ctx context.Context, list []*passChunk) {
+	if len(list) == 0 {
+		return
+	}
+	err := p.a.readChunks(ctx, list)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range list {
+		if c.err == nil && c.p == nil {
+			c.err = err
+		}
+		if now, ok := p.held.Peek(c.number); ok && now == c && c.err != nil {
+			p.held.Remove(c.number)
+		}
+		close(c.done)
+	}
+}
+
+// following are up to n chunks behind the last one of a box, in the shard of the first one, in the
+// order in which boxes follow each other: along the last axis to the end of the shard, and, if
+// that is the end of the array, along the axis before that, and so on.
+func (a *Array) following(first, last []int64, n int) (out [][]int64) {
+	s := a.meta.enc.shard
+	lo, hi := slices.Clone(first), make([]int64, len(first)) // what is taken: from the box on
+	for i := range hi {
+		hi[i] = last[i] + 1
+	}
+	for i := len(first) - 1; i >= 0; i-- {
+		begin := first[i] / s.grid.Count[i] * s.grid.Count[i]
+		end := min(begin+s.grid.Count[i], a.grid.Count[i])
+		hi[i] = max(end, hi[i])
+		if begin > 0 || end < a.grid.Count[i] {
+			break
+		}
+		lo[i] = 0
+	}
+	at := slices.Clone(lo)
+	for len(out) < n {
+		if slices.Compare(at, last) > 0 {
+			out = append(out, slices.Clone(at))
+		}
+		i := len(at) - 1
+		for ; i >= 0; i-- {
+			if at[i]++; at[i] < hi[i] {
+				break
+			}
+			at[i] = lo[i]
+		}
+		if i < 0 {
+			break
+		}
+	}
+	return out
+}
+
+// readChunks reads chunks, those of one shard by one call of its reader, which joins what lies
+// together. It sets p of those that it has read.
+func (a *Array) readChunks(ctx context.Context, list []*passChunk) error {
+	if a.meta.ShardShape == nil {
+		return par.Do(ctx, len(list), passSide, func(ctx context.Context, i int) error {
+			dst := make([]byte, a.ChunkBytes())
+			if _, err := a.ReadChunk(ctx, dst, list[i].at); err != nil {
+				list[i].err = err
+				return err
+			}
+			list[i].p = dst
+			return nil
+		})
+	}
+	shards, keys := map[string][]*passChunk{}, []string(nil)
+	outer := make([]int64, len(a.grid.Count))
+	for _, c := range list {
+		for i, k := range c.at {
+			outer[i] = k / a.meta.enc.shard.grid.Count[i]
+		}
+		key := a.meta.keys.of(outer)
+		if shards[key] == nil {
+			keys = append(keys, key)
+		}
+		shards[key] = append(shards[key], c)
+	}
+	return par.Do(ctx, len(keys), passSide, func(ctx context.Context, i int) error { return a.readRun(ctx, keys[i], shards[keys[i]]) })
+}
+
+// readRun reads chunks of one shard.
+func (a *Array) readRun(ctx context.Context, key string, list []*passChunk) error {
+	s := a.meta.enc.shard
+	index, data := rangeio.Steps(ctx)
+	sh, err := a.shard(index, key)
+	if err != nil {
+		return within(chunkName(key), err)
+	}
+	spans, src := make([]rangeio.Span, 0, len(list)), make([][]byte, len(list))
+	defer func() {
+		for _, p := range src {
+			if p != nil {
+				bufpool.Put(p)
+			}
+		}
+	}()
+	inner := make([]int64, len(a.grid.Count))
+	name := func(c *passChunk) string {
+		for i, k := range c.at {
+			inner[i] = k % s.grid.Count[i]
+		}
+		return chunkName(key) + " " + innerName(inner)
+	}
+	for i, c := range list {
+		text := name(c)
+		if sh.r == nil {
+			continue
+		}
+		if at := sh.places[s.number(inner)]; at != nowhere {
+			if err := at.check(sh.r.Size(), s.enc.most(a.ChunkBytes())); err != nil {
+				c.err = within(text, err)
+				continue
+			}
+			src[i] = bufpool.Get(int(at.n))
+			spans = append(spans, rangeio.Span{Off: at.off, P: src[i]})
+		}
+	}
+	slices.SortFunc(spans, func(x, y rangeio.Span) int { return int(min(max(x.Off-y.Off, -1), 1)) })
+	if err := sh.read(data, spans); err != nil {
+		return within(chunkName(key), err)
+	}
+	names := make([]string, len(list))
+	for i, c := range list {
+		names[i] = name(c)
+	}
+	return par.Do(ctx, len(list), passSide, func(_ context.Context, i int) error {
+		a.decodeInner(list[i], src[i], names[i])
+		return nil
+	})
+}
+
+// decodeInner decodes a chunk of a shard, unless it has an error already; nil is one that is not there.
+func (a *Array) decodeInner(c *passChunk, src []byte, name string) {
+	if c.err != nil {
+		return
+	}
+	s, dst := a.meta.enc.shard, make([]byte, a.ChunkBytes())
+	if src == nil {
+		a.it.put(dst)
+	} else if c.err = within(name, s.enc.decode(dst, src, s.inner, &a.it)); c.err != nil {
+		return
+	}
+	c.p = dst
+}
+
+func (sh *openShard) read(ctx context.Context, spans []rangeio.Span) error {
+	if len(spans) == 0 {
+		return nil
+	}
+	return sh.r.ReadRanges(ctx, spans)
+}
+
+// oneChunk reports whether a box is a chunk, or what the array has of one.
+func (a *Array) oneChunk(box nd.Box) bool {
+	counts := box.Counts()
+	for i, o := range box.Start {
+		if c := a.meta.ChunkShape[i]; o%c != 0 || counts[i] != min(c, a.meta.Shape[i]-o) {
+			return false
+		}
+	}
+	return true
+}
+
+// checkBox says whether ReadBox can read a box into dst.
+func (a *Array) checkBox(dst []byte, box nd.Box) error {
+	n, err := box.Items()
+	if err != nil || box.Dims() != len(a.meta.Shape) || !box.Unit() || int64(len(dst)) != n*int64(a.it.size) {
+		return fmt.Errorf("%s: %d bytes for a box of %v items of %d bytes", Format, len(dst), box.Counts(), a.it.size)
+	}
+	return nil
+}
+
+// copyPart copies what a chunk has of a box, and returns the number of items.
+func (a *Array) copyPart(dst []byte, box nd.Box, counts []int64, chunk []byte, at []int64) int64 {
+	d, items := len(counts), int64(1)
+	from, to, n := make([]int64, d), make([]int64, d), make([]int64, d)
+	for i := range n {
+		origin := at[i] * a.meta.ChunkShape[i]
+		lo := max(origin, box.Start[i])
+		hi := min(origin+a.meta.ChunkShape[i], box.Start[i]+counts[i])
+		from[i], to[i], n[i] = lo-origin, lo-box.Start[i], hi-lo
+		items *= n[i]
+	}
+	nd.CopyBox(dst, counts, to, chunk, a.meta.ChunkShape, from, n, a.it.size)
+	return items
+}
