@@ -278,8 +278,11 @@ func (s *Server) product(c *call, j *job, h *handle, name, coding string) (*prod
 
 // reads returns how many stored bytes an answer needs, or an error if they are too many.
 func (s *Server) reads(ctx context.Context, j *job) (int64, error) {
-	if j.cost == nil || j.read >= 0 && j.read+j.gaps <= s.c.MaxRead {
+	switch {
+	case j.read >= 0 && j.read+j.gaps <= s.c.MaxRead, j.read < 0 && j.cost == nil:
 		return j.read, nil
+	case j.cost == nil:
+		return 0, tooMuch(j.read, s.c.MaxRead)
 	}
 	cost, err := j.cost(ctx)
 	if err == nil && cost.Bytes > s.c.MaxRead {
