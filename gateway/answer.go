@@ -71,7 +71,7 @@ func (s *Server) answer(c *call, v verb, h *handle) error {
 	names := c.names(h)
 	coding := ""
 	if j.text && c.r.Header.Get("Range") == "" {
-		coding = accepted(c.r.Header.Get("Accept-Encoding"))
+		coding = accepted(listed(c.r.Header, "Accept-Encoding"))
 	}
 	hd := c.w.Header()
 	if j.text {
@@ -198,7 +198,7 @@ func cachings(c *Config) (pinned, passing []string) {
 // conditions answers If-Match and If-None-Match, by the ETags of all encodings. Without
 // an ETag the answer may be another one than the client has.
 func (s *Server) conditions(c *call, names names, coding string) (done bool, err error) {
-	if m := c.r.Header.Get("If-Match"); m != "" {
+	if m := listed(c.r.Header, "If-Match"); m != "" {
 		ok := false
 		for _, name := range names.all() {
 			ok = ok || matches(m, name, true)
@@ -207,7 +207,7 @@ func (s *Server) conditions(c *call, names names, coding string) (done bool, err
 			return false, refusef(http.StatusPreconditionFailed, "precondition", "the answer has another ETag")
 		}
 	}
-	m := c.r.Header.Get("If-None-Match")
+	m := listed(c.r.Header, "If-None-Match")
 	if m == "" || names.of(coding) == "" {
 		return false, nil
 	}
@@ -220,6 +220,9 @@ func (s *Server) conditions(c *call, names names, coding string) (done bool, err
 	}
 	return false, nil
 }
+
+// listed is a header that is a list, which may stand in several lines.
+func listed(h http.Header, name string) string { return strings.Join(h.Values(name), ",") }
 
 // matches reports whether a list of ETags has a name.
 func matches(list, name string, strong bool) bool {
@@ -278,8 +281,11 @@ func (s *Server) product(c *call, j *job, h *handle, name, coding string) (*prod
 
 // reads returns how many stored bytes an answer needs, or an error if they are too many.
 func (s *Server) reads(ctx context.Context, j *job) (int64, error) {
-	if j.cost == nil || j.read >= 0 && j.read+j.gaps <= s.c.MaxRead {
+	switch {
+	case j.read >= 0 && j.read+j.gaps <= s.c.MaxRead, j.read < 0 && j.cost == nil:
 		return j.read, nil
+	case j.cost == nil:
+		return 0, tooMuch(j.read, s.c.MaxRead)
 	}
 	cost, err := j.cost(ctx)
 	if err == nil && cost.Bytes > s.c.MaxRead {

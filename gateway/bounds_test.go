@@ -3,11 +3,13 @@ package gateway
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/objstore"
 )
 
@@ -179,6 +181,28 @@ func TestGaps(t *testing.T) {
 		if w := g.ask("GET", "/slice/d/rows.b2nd?format=raw&"+path); w.Code != want || atomic.LoadInt64(&read) > most {
 			t.Errorf("%s: %d, %d bytes read: %.100s", path, w.Code, read, w.Body)
 		}
+	}
+}
+
+// TestPartsOfTooMuch: what is got alone is bounded, too.
+func TestPartsOfTooMuch(t *testing.T) {
+	var long buffer
+	w, err := bloscpack.NewWriter(&long, bloscpack.WriteOptions{Variable: true})
+	must(err)
+	p := make([]byte, 2<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(p) // never fails
+	must(w.WriteItem(p))
+	must(w.Close())
+	for limit, want := range map[int64]int{1 << 20: 413, 4 << 20: 200} {
+		g := newGround(t, Config{MaxRead: limit})
+		g.put(t, "long.blp", long.Bytes())
+		if w := g.ask("GET", "/get/d/long.blp?item=0"); w.Code != want {
+			t.Errorf("item, %d: %d %.100s", limit, w.Code, w.Body)
+		}
+	}
+	g := newGround(t, Config{MaxRead: 100})
+	if w := g.ask("GET", "/get/d/v.b2nd?chunk=2"); w.Code != 413 {
+		t.Errorf("chunk: %d", w.Code)
 	}
 }
 

@@ -221,6 +221,7 @@ func TestConditions(t *testing.T) {
 			{[]string{"If-None-Match: " + tag}, 304, 0, 0},
 			{[]string{"If-None-Match: W/" + tag}, 304, 0, 0},
 			{[]string{`If-None-Match: "a", W/"b", ` + tag}, 304, 0, 0},
+			{[]string{`If-None-Match: "a"`, "If-None-Match: " + tag}, 304, 0, 0},
 			{[]string{"If-None-Match: *"}, 304, 0, 0},
 			{[]string{`If-None-Match: "other"`}, 200, 0, n},
 		} {

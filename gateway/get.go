@@ -85,7 +85,10 @@ func planItem(ctx context.Context, s *Server, c *call, h *handle) (*job, error) 
 			return nil, err
 		}
 	}
-	return &job{media: "application/octet-stream", text: true, size: itemSize(ctx, it, i, s.unknown()), read: 0, make: func(ctx context.Context) ([]byte, error) {
+	return &job{media: "application/octet-stream", text: true, size: itemSize(ctx, it, i, s.unknown()), read: -1, cost: func(ctx context.Context) (farread.Cost, error) {
+		p, err := it.ExplainItems(ctx, i, i+1)
+		return p.Cost(), err
+	}, make: func(ctx context.Context) ([]byte, error) {
 		return it.AppendItem(ctx, []byte{plainBody}, i)
 	}}, nil
 }
@@ -173,7 +176,7 @@ func planChunk(ctx context.Context, c *call, h *handle) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &job{media: "application/octet-stream", size: p.Size, read: 0, cheap: true, make: func(ctx context.Context) ([]byte, error) {
+	return &job{media: "application/octet-stream", size: p.Size, read: max(p.Cost().Bytes, 0), cheap: true, make: func(ctx context.Context) ([]byte, error) {
 		return k.AppendStored(ctx, begin(max(p.Size, 0)), i)
 	}}, nil
 }

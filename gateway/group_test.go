@@ -164,9 +164,11 @@ func TestGroupWithoutListing(t *testing.T) {
 	g := newGround(t, Config{}, func(b objstore.Bucket) objstore.Bucket { return mute{b} })
 	g.fill(t)
 	for path, want := range map[string]int{"/group/d/f/zarr.json": 400, "/group/d/zarr.json": 400, "/group/d/f/temp/zarr.json": 200, "/group/d/f/temp/c/0/0": 200, "/group/d/f/wind/c/0/0/0": 200,
-		"/group/d/f/temp.b2nd/zarr.json": 200, "/group/d/f/none/c/0": 410} {
+		"/group/d/f/temp.b2nd/zarr.json": 200, "/group/d/f/none/c/0": 410, "/ls/d/": 422} {
 		if w := g.ask("GET", path); w.Code != want {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		} else if (want == 400 || want == 422) && !strings.Contains(w.Body.String(), "lists nothing") {
+			t.Errorf("%s: %s", path, w.Body)
 		}
 	}
 }

@@ -3,7 +3,9 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -125,7 +127,7 @@ func (s *Server) page(c *call, name, after string, limit int64, fn func(ctx cont
 
 // hashed answers with JSON whose ETag is a hash of its bytes. body begins with a mark.
 func (s *Server) hashed(c *call, body []byte) error {
-	coding := accepted(c.r.Header.Get("Accept-Encoding"))
+	coding := accepted(listed(c.r.Header, "Accept-Encoding"))
 	names := namesOf(digest(encoding, string(body)), false)
 	c.w.Header().Add("Vary", "Accept-Encoding")
 	s.caching(c, c.w.Header())
@@ -155,7 +157,7 @@ func (s *Server) folderPage(ctx context.Context, b objstore.Bucket, prefix, afte
 	if after != "" {
 		from = prefix + after
 	}
-	return entriesPage(objstore.ListFolder(ctx, b, prefix, from), limit, s.listMemory(),
+	p, err := entriesPage(objstore.ListFolder(ctx, b, prefix, from), limit, s.listMemory(),
 		func(e objstore.FolderEntry) string { return strings.TrimPrefix(e.Key, prefix) },
 		func(e objstore.FolderEntry) folderEntry {
 			out := folderEntry{Name: strings.TrimPrefix(e.Key, prefix), Size: e.Size, Dir: e.Folder}
@@ -167,7 +169,13 @@ func (s *Server) folderPage(ctx context.Context, b objstore.Bucket, prefix, afte
 			}
 			return out
 		})
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = errNoPages
+	}
+	return p, err
 }
+
+var errNoPages = refusef(http.StatusUnprocessableEntity, "unsupported", "a plain HTTP server lists nothing: name a file")
 
 // entriesPage writes up to limit entries of a sequence, in up to most bytes.
 func entriesPage[E, T any](list iter.Seq2[E, error], limit, most int64, cursor func(E) string, shown func(E) T) ([]byte, error) {

@@ -33,7 +33,7 @@ type ours struct {
 	Version    string    `json:"version,omitempty"`
 	Pinned     string    `json:"pinned,omitempty"`
 	Cast       *castNote `json:"cast,omitempty"`
-	Skipped    []string  `json:"skipped,omitempty"` // vlmetalayers that are no JSON
+	Skipped    []string  `json:"skipped,omitempty"` // vlmetalayers that are no JSON, and what no client reads
 }
 
 type castNote struct {
@@ -68,6 +68,10 @@ func document(v *View, m b2nd.Meta, t zarr.Type, stored dtype.DType, layers []cf
 			continue
 		}
 		attributes[name] = text
+	}
+	if !respell(attributes, v.dtype) {
+		delete(attributes, mask)
+		note.Skipped = append(note.Skipped, mask)
 	}
 	names := v.meta.Dims
 	if names == nil {

@@ -178,6 +178,37 @@ func TestDimensionNames(t *testing.T) {
 	}
 }
 
+// TestMask: xarray opens no array of a group if one has a _FillValue in another spelling.
+func TestMask(t *testing.T) {
+	const five, nan = `"AAAAAAAAFEA="`, `"AAAAAAAA+H8="`
+	for _, c := range []struct{ dtype, value, want string }{
+		{"<f4", "5", five}, {">f8", "5.0", five}, {"<f8", `"NaN"`, nan}, {"<f8", nan, nan},
+		{"<f4", `"none"`, ""}, {"<f4", "[5]", ""}, {"<i2", "-99", "-99"}, {"<i2", `"x"`, ""}, {"|b1", "true", "true"},
+		{"<c8", "5", "[" + five + `,"AAAAAAAAAAA="]`}, {"<c16", "[" + nan + "," + five + "]", "[" + nan + "," + five + "]"}, {"<c16", "[1]", ""},
+		{"<M8[s]", "0", ""}, {"|S3", `"x"`, ""},
+	} {
+		var value any
+		if err := json.Unmarshal([]byte(c.value), &value); err != nil {
+			t.Fatal(err)
+		}
+		v, err := zarrface.New(t.Context(), typed(t, c.dtype), []cframe.Metalayer{layer(t, "_FillValue", value)}, zarrface.Options{})
+		if err != nil {
+			t.Fatal(c, err)
+		}
+		d := parse(t, v.Doc())
+		got := ""
+		if d.Members["_FillValue"] != nil {
+			got = compact(t, d.Members["_FillValue"])
+		}
+		if got != c.want {
+			t.Errorf("%s %s: %s, want %s", c.dtype, c.value, got, c.want)
+		}
+		if skipped := strings.Contains(string(d.Members["farread"]), "_FillValue"); skipped != (c.want == "") {
+			t.Errorf("%s %s: skipped %t", c.dtype, c.value, skipped)
+		}
+	}
+}
+
 // TestManyAttributes: strangers' metalayers take bounded room.
 func TestManyAttributes(t *testing.T) {
 	a := ramp(t, []int64{5}, []int{5}, []int{5})

@@ -60,10 +60,14 @@ func (v *View) coordinates() error {
 		if err != nil {
 			continue
 		}
+		told := anyOf(attrs)
+		if !respell(told, d) {
+			delete(told, mask)
+		}
 		doc, err := zarr.Marshal(arrayDoc{ZarrFormat: 3, NodeType: "array", Shape: []int64{v.shape[i]}, DataType: t.Data, FillValue: t.Fill,
 			ChunkGrid:        zarr.Named{Name: "regular", Configuration: map[string][]int64{"chunk_shape": {max(v.shape[i], 1)}}},
 			ChunkKeyEncoding: zarr.Named{Name: "default", Configuration: map[string]string{"separator": "/"}},
-			Codecs:           []zarr.Named{t.BytesCodec()}, DimensionNames: []string{dim}, Attributes: anyOf(attrs)})
+			Codecs:           []zarr.Named{t.BytesCodec()}, DimensionNames: []string{dim}, Attributes: told})
 		if err != nil {
 			return err
 		}
