@@ -33,9 +33,10 @@ type app struct {
 	width          int  // its columns; 0: not known
 
 	flags   globals
-	running bool // the command line was understood
-	remote  bool // the command may read objects of a store
-	joins   bool // reads of several callers share requests: the command serves
+	running bool     // the command line was understood
+	remote  bool     // the command may read objects of a store
+	joins   bool     // reads of several callers share requests: the command serves
+	memory  sizeFlag // what --cache says of a server's memory; 0: nothing
 	start   time.Time
 	counter objstore.Counter
 	client  *farread.Client

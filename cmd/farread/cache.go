@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,10 +38,27 @@ func (a *app) cacheDir() string {
 	return a.flags.cache.dir
 }
 
-// openCache opens the cache on disk. It returns nil if there is none.
+// size returns the size, with a unit, that --cache has in place of a folder.
+func (c *cacheFlags) size() (size sizeFlag, ok bool) {
+	if !strings.HasSuffix(c.dir, "B") || size.Set(c.dir) != nil {
+		return 0, false
+	}
+	_, err := os.Stat(c.dir)
+	return size, err != nil
+}
+
+// openCache opens the cache on disk. It returns nil if there is none. Of a server --cache
+// may be a size, too: that of --cache-memory.
 func (a *app) openCache() (*diskcache.Cache, error) {
 	dir := a.cacheDir()
 	if dir == "" {
+		return nil, nil //nolint:nilnil // no cache is not an error
+	}
+	if size, ok := a.flags.cache.size(); ok {
+		if !a.joins {
+			return nil, usagef("--cache %s: want a folder; --cache-size says how much it may hold", dir)
+		}
+		a.memory = size
 		return nil, nil //nolint:nilnil // no cache is not an error
 	}
 	if c := &a.flags.cache; c.max < diskcache.MinBytes {

@@ -92,7 +92,7 @@ The log, a line of JSON for each request, goes to stderr unless --quiet is set.`
 	f.BoolVar(&o.public, "public", false, "answer everybody who can reach the address, without a token")
 	f.StringSliceVar(&o.hosts, "host", nil, "host `NAMES` to answer for besides localhost and addresses")
 	f.DurationVar(&o.ttl, "ttl", o.ttl, "how long a dataset is believed to be current")
-	f.Var(&o.cache, "cache-memory", "memory for chunks and answers that are kept")
+	f.Var(&o.cache, "cache-memory", "memory for chunks and answers that are kept; --cache with a size is the same")
 	f.Var(&o.maxResponse, "max-response", "largest answer, except of raw")
 	f.Var(&o.maxRead, "max-read", "most stored bytes that an answer may need")
 	f.StringVar(&o.cert, "tls-cert", "", "`FILE` of the certificate, for HTTPS and HTTP/2")
@@ -119,6 +119,12 @@ func (a *app) serve(ctx context.Context, args []string, o *serveFlags) error {
 func (a *app) serveRoots(ctx context.Context, roots []gateway.Root, o *serveFlags) (err error) {
 	if o.cert == "" != (o.key == "") {
 		return usagef("--tls-cert and --tls-key: want both")
+	}
+	if o.maxResponse < 1 || o.maxRead < 1 {
+		return usagef("--max-response %s and --max-read %s: want more than 0", &o.maxResponse, &o.maxRead)
+	}
+	if a.memory > 0 {
+		o.cache = a.memory
 	}
 	most := int64(a.flags.maxMemory)
 	c := gateway.Config{Client: a.client, Roots: roots, TTL: o.ttl, MaxResponse: int64(o.maxResponse), MaxRead: int64(o.maxRead),

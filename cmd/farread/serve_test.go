@@ -45,7 +45,7 @@ func fetched(t *testing.T, url string, headers ...string) (int, string) {
 // with a log of JSON, until Ctrl-C, which is no error.
 func TestServe(t *testing.T) {
 	t.Parallel()
-	p, url := serving(t, bloscDir, "one="+bloscDir+"/nd2.b2nd", bloscDir+"/dtype_struct.b2nd", "--metrics-addr", "127.0.0.1:0", "--max-response", "2KiB", "--cors", "https://viewer.example")
+	p, url := serving(t, bloscDir, "one="+bloscDir+"/nd2.b2nd", bloscDir+"/dtype_struct.b2nd", "--metrics-addr", "127.0.0.1:0", "--cache", "1MiB", "--max-response", "2KiB", "--cors", "https://viewer.example")
 	for path, want := range map[string]int{
 		"/ls/": 200, "/slice/one?s=0,:5&format=json": 200, "/info/dtype_struct.b2nd": 200, "/slice/one": 413,
 		"/info/" + filepath.Base(bloscDir) + "/nd2.b2nd": 200, "/raw/one/../nd2.b2nd": 400, "/metrics": 404, "/healthz": 200,
@@ -56,6 +56,9 @@ func TestServe(t *testing.T) {
 	}
 	if status, _ := fetched(t, url+"/ls/", "Host: evil.example"); status != http.StatusMisdirectedRequest {
 		t.Errorf("a name of somebody else: %d", status)
+	}
+	if _, err := os.Stat("1MiB"); err == nil {
+		t.Error("a size of memory became a folder")
 	}
 	p.signal(os.Interrupt)
 	if code := p.wait(); code != exitOK {
