@@ -77,6 +77,9 @@ func TestViews(t *testing.T) {
 	if n := len(points); n < 25 || n > 100 {
 		t.Errorf("%d points", n)
 	}
+	if w := g.get(t, "/view/d/day.zoom?track=1&width=50&format=npy"); !strings.Contains(w.Body.String()[:128], ", 1, 9)") {
+		t.Errorf("%q", w.Body.String()[:128])
+	}
 	for format, begin := range map[string]string{"csv": "t0,t1,", "npy": "\x93NUMPY", "dat": "\x02\x00\x00\x00", "peaks": `{"version":2`, "png": "\x89PNG", "svg": "<?xml"} {
 		w := g.get(t, "/view/d/day.zoom?track=1&width=50&from=10&to=1m30s&format="+format)
 		if !strings.HasPrefix(w.Body.String(), begin) || w.Header().Get("Content-Type") != medias[format] {

@@ -207,7 +207,7 @@ func TestPackZoomColumns(t *testing.T) {
 	if got := run(t, "get", dst, "--track", "temp_C", "-o", "-"); !strings.Contains(got, "20.5") {
 		t.Error(got)
 	}
-	if r := (runner{}).run(t, "pack", filepath.Join(dir, "a.wav"), dst, "--force", "--skip", "a"); r.code != exitUsage || !strings.Contains(r.stderr, "--skip is for a .csv or .tsv") {
+	if r := (runner{}).run(t, "pack", filepath.Join(dir, "a.wav"), dst, "--force", "--skip", "a"); r.code != exitUsage || !strings.Contains(r.stderr, "--skip is for a .csv, .tsv or .parquet") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 }

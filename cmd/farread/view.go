@@ -31,8 +31,8 @@ OUT's suffix, or --format, says how they are written:
           infinities are "inf" and "-inf". Of a multichannel track each point has
           "channels", a list of such without times.
   .csv    the same columns, a line for each point or channel
-  .npy    with --width: f8 of (points, 9), or (points, channels, 9): t0, t1, min, max,
-          mean, rms, entry, exit, count
+  .npy    with --width: f8 of (points, channels, 9): t0, t1, min, max, mean, count, rms,
+          entry, exit
   .dat    with --width: as peaks.js and audiowaveform have it, in version 2, of
           --bits 16 or 8; --format peaks is their JSON. Floats count from -1 to 1
   .png .svg  with --width: a plot over the time, in UTC where the file has an

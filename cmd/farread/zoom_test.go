@@ -153,7 +153,7 @@ func (x zoomFixture) checkGet(t *testing.T, uri string) {
 }
 
 // npyValues gives the items of a .npy as decimals.
-func npyValues(t *testing.T, name string, n, channels int64) (out []string) {
+func npyValues(t *testing.T, name string, n int64, more ...int64) (out []string) {
 	t.Helper()
 	p, err := os.ReadFile(name)
 	if err != nil {
@@ -165,8 +165,10 @@ func npyValues(t *testing.T, name string, n, channels int64) (out []string) {
 		t.Fatal(err)
 	}
 	want := []int64{n}
-	if channels > 0 {
-		want = append(want, channels)
+	for _, length := range more { // channels, 0 of a track that is not multichannel
+		if length > 0 {
+			want = append(want, length)
+		}
 	}
 	if size, err := h.NBytes(); !slices.Equal(h.Shape, want) || h.Fortran || err != nil || size != int64(len(p))-at {
 		t.Fatalf("shape %v, want %v; %d bytes of %d, %v", h.Shape, want, int64(len(p))-at, size, err)

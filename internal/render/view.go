@@ -148,10 +148,7 @@ func (o *ViewOptions) npy(points []zoomindex.Point) ([]byte, error) {
 		return nil, err
 	}
 	const columns = 9
-	shape := []int64{int64(len(points)), columns}
-	if n := o.Track.Codec.Channels; n > 0 {
-		shape = []int64{int64(len(points)), int64(n), columns}
-	}
+	shape := []int64{int64(len(points)), int64(max(o.Track.Codec.Channels, 1)), columns}
 	p, err := npy.AppendHeader(nil, npy.Header{DType: d, Shape: shape})
 	if err != nil {
 		return nil, err
@@ -165,7 +162,7 @@ func (o *ViewOptions) npy(points []zoomindex.Point) ([]byte, error) {
 			if at.Count >= 0 {
 				n = float64(at.Count)
 			}
-			for _, f := range [columns]float64{o.Track.Rate.Seconds(at.Entry), o.Track.Rate.Seconds(at.Exit), lo, hi, s.Mean, s.RMS, float64(at.Entry), float64(at.Exit), n} {
+			for _, f := range [columns]float64{o.Track.Rate.Seconds(at.Entry), o.Track.Rate.Seconds(at.Exit), lo, hi, s.Mean, n, s.RMS, float64(at.Entry), float64(at.Exit)} {
 				p = binary.LittleEndian.AppendUint64(p, math.Float64bits(f))
 			}
 		}

@@ -146,8 +146,8 @@ export function tileOf(track, answer) {
       Object.assign(t.entry, { [p]: entry });
       t.exit[p] = exit; t.count[p] = count; t.lo[0][p] = 0; t.hi[0][p] = count; t.mean[0][p] = count;
     } else {
-      const d = answer.data, at = p * c * 9; // t0 t1 min max mean rms entry exit count
-      t.entry[p] = d[at + 6]; t.exit[p] = d[at + 7]; t.count[p] = d[at + 8];
+      const d = answer.data, at = p * c * 9; // t0 t1 min max mean count rms entry exit
+      t.count[p] = d[at + 5]; t.entry[p] = d[at + 7]; t.exit[p] = d[at + 8];
       for (let j = 0; j < c; j++) { t.lo[j][p] = d[at + 9 * j + 2]; t.hi[j][p] = d[at + 9 * j + 3]; t.mean[j][p] = d[at + 9 * j + 4]; }
     }
     if (t.count[p] !== 1) t.single = false;
