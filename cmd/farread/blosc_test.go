@@ -311,7 +311,7 @@ func TestBloscErrors(t *testing.T) {
 		{2, "get|" + frame + "|--chunk|1|--chunks|1:2|-o|" + out, "only one of them"},
 		{2, "pack|" + npyFile + "|" + npyFile + "|" + out + ".b2nd", "an array is made of one"},
 		{3, "pack|" + npyFile + "|" + out + ".b2nd|--member|x", "member x"},
-		{7, "pack|" + nd + "|" + out + ".b2nd", "neither .npy nor .npz"},
+		{7, "pack|" + frame + "|" + out + ".b2nd", "neither .npy nor .npz"},
 	} {
 		args := strings.Split(tc.args, "|")
 		r := runner{}.run(t, args...)

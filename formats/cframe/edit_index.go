@@ -204,10 +204,13 @@ func (x *editIndex) run(i int) (run []int) {
 // of chunks that the old index has in a row come from there, the others from the file.
 func (e *Editor) addHeads(b *frameindex.Builder) ([]int64, error) {
 	sizes := make([]int64, len(e.offs))
-	x := e.index
+	x, least := e.index, min(indexRun, len(e.offs))
+	if e.o.Draft { // its file asks a store
+		least = 1
+	}
 	for i := 0; i < len(e.offs); {
 		run := x.run(i)
-		if len(run) < min(indexRun, len(e.offs)) {
+		if len(run) < least {
 			if err := e.addHead(b, i, sizes); err != nil {
 				return nil, err
 			}
