@@ -90,7 +90,7 @@ func TestCacheCommand(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"cache", "info"}, {"cache", "clear", "x"}, {"cache", "emty"},
-		{"info", s.Base() + name, "--cache", src}, // a folder with files of others
+		{"info", s.Base() + name, "--cache", src},      // a folder with files of others
 		{"info", s.Base() + name, "--cache", "256MiB"}, // of a server alone
 		{"info", s.Base() + name, "--cache", dir, "--cache-size", "1kB"},
 		{"serve", src, "--addr", "127.0.0.1:0", "--max-response", "0"},

@@ -14,7 +14,8 @@ import (
 	"time"
 
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
-	"github.com/aws/aws-sdk-go-v2/config"
+
+	"github.com/farread/farread/internal/sdkhttp"
 )
 
 // parameterTime bounds the wait for a parameter: the start of a function has 10 s.
@@ -36,7 +37,7 @@ func Parameter(ctx context.Context, name string) (string, error) {
 }
 
 func parameter(ctx context.Context, name string) (string, error) {
-	c, err := config.LoadDefaultConfig(ctx)
+	c, err := sdkhttp.Load(ctx, sdkhttp.LoadOptions{})
 	if err != nil {
 		return "", err
 	}

@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -25,7 +24,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go/logging"
@@ -194,59 +192,32 @@ func New(ctx context.Context, c Config) (*Bucket, error) {
 // load makes the SDK's configuration. Missing credentials give an error that differs
 // from other errors.
 func load(ctx context.Context, c Config) (aws.Config, error) {
-	var with []func(*config.LoadOptions) error
-	if c.Region != "" {
-		with = append(with, config.WithRegion(c.Region))
-	}
-	if c.Profile != "" {
-		with = append(with, config.WithSharedConfigProfile(c.Profile))
-	}
-	log := logging.Logger(logging.Nop{})
+	o := sdkhttp.LoadOptions{Region: c.Region, Profile: c.Profile}
 	if c.Logger != nil {
-		log = logging.LoggerFunc(func(class logging.Classification, format string, v ...any) {
+		o.Log = logging.LoggerFunc(func(class logging.Classification, format string, v ...any) {
 			c.Logger.Debug(fmt.Sprintf(format, v...), "from", "aws sdk", "class", string(class))
 		})
 	}
-	with = append(with, config.WithLogger(log))
 	switch {
 	case c.Anonymous:
-		with = append(with, config.WithCredentialsProvider(aws.AnonymousCredentials{}))
+		o.Credentials = aws.AnonymousCredentials{}
 	case c.AccessKey != "":
-		with = append(with, config.WithCredentialsProvider(aws.CredentialsProviderFunc(
-			func(context.Context) (aws.Credentials, error) {
-				return aws.Credentials{AccessKeyID: c.AccessKey, SecretAccessKey: c.SecretKey, Source: "configuration"}, nil
-			})))
+		o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: c.AccessKey, SecretAccessKey: c.SecretKey, Source: "configuration"}, nil
+		})
 	}
-	ac, err := config.LoadDefaultConfig(ctx, with...)
-	if e := (config.SharedConfigProfileNotExistError{}); c.AccessKey != "" && c.Profile == "" && errors.As(err, &e) {
-		// If a key is given, the profile of the environment does not count, and need
-		// not exist. Only the shared files are left out here.
-		own := config.LoadOptions{}
-		for _, f := range with {
-			if err := f(&own); err != nil {
-				return aws.Config{}, err
-			}
-		}
-		ac, err = aws.Config{Region: own.Region, Credentials: own.Credentials, Logger: log}, nil
+	ac, err := sdkhttp.Load(ctx, o)
+	if wrong := (*sdkhttp.LoadError)(nil); errors.As(err, &wrong) {
+		return aws.Config{}, fmt.Errorf("%s: %w: %w", wrong.Part, objstore.ErrInvalid, wrong.Err)
 	}
 	if err != nil {
-		if ctx.Err() != nil {
-			return aws.Config{}, ctx.Err()
-		}
-		what := "aws configuration"
-		if file, shared := (*fs.PathError)(nil), (config.SharedConfigLoadError{}); errors.As(err, &file) && !errors.As(err, &shared) {
-			what = caBundle // the only other file that the SDK opens here
-		}
-		return aws.Config{}, fmt.Errorf("%s: %w: %w", what, objstore.ErrInvalid, err)
+		return aws.Config{}, err
 	}
 	if !c.Anonymous {
 		ac.Credentials = sdkhttp.Credentials(ac.Credentials)
 	}
 	return ac, nil
 }
-
-// caBundle is the variable that names additional CAs for the SDK.
-const caBundle = "AWS_CA_BUNDLE"
 
 // client is the SDK's own HTTP client (with AWS_CA_BUNDLE, if set), tuned. It counts
 // requests as they leave.
@@ -261,7 +232,7 @@ func client(ac aws.Config, c Config) *http.Client {
 		wire.Tune(tr, c.Concurrency)
 		t = tr
 	}
-	limited := httplimit.New(t, httplimit.Options{XML: true, Roots: caBundle, Place: "endpoint (AWS_ENDPOINT_URL) and the region"})
+	limited := httplimit.New(t, httplimit.Options{XML: true, Roots: sdkhttp.CABundle, Place: "endpoint (AWS_ENDPOINT_URL) and the region"})
 	return &http.Client{
 		Transport:     attempts{wire.Counting(limited, c.Counter, repeated)},
 		CheckRedirect: redirect,
