@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 
@@ -316,11 +318,23 @@ func (a *app) rewrite(ctx context.Context, o *objstore.Object, fill func(w objst
 func (a *app) successor(ctx context.Context, o *objstore.Object) (objstore.Writer, error) {
 	in := o.Info()
 	po := objstore.PutOptions{IfMatch: in.ETag, ContentType: in.ContentType, Meta: in.Meta}
+	if !isLocal(o.Bucket()) {
+		// Two appends of the same bytes side by side make the same object. If a store refuses
+		// the second one and its answer is lost, only this tells it from the first one.
+		po.Meta = maps.Clone(in.Meta)
+		if po.Meta == nil {
+			po.Meta = map[string]string{}
+		}
+		po.Meta[appendMark] = rand.Text()
+	}
 	if a.rehearsal != nil {
 		return objstore.Rehearse(ctx, o.Bucket(), in.Key, po, a.rehearsal.step)
 	}
 	return o.Bucket().Create(ctx, in.Key, po)
 }
+
+// appendMark is the name in the metadata of an object whose value each append makes anew.
+const appendMark = "farread-append"
 
 // lostRace says what became of an append if somebody else was faster.
 func lostRace(err error) error {
