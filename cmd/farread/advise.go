@@ -45,9 +45,9 @@ better or worse.
 A file on this machine is planned as if it lay in a store, where chunks matter most, and
 nothing as if a cache had it. Time is that of the network: round trips of
 --round-trip, and 80 MB/s on each of up to 16 connections.`,
-		Example: `  farread advise s3://arrays/t2m.b2nd ':, 90, 100'
+		Example: `  farread advise s3://arrays/t2m.b2nd ':, 30, 50'
   farread advise s3://arrays/t2m.b2nd 'lat=52.1, lon=4.3' 'time=2025-03-01' --nearest
-  farread advise temperature.npy ':, 5, 5' '0' --json`,
+  farread advise t2m.npy ':, 5, 5' '0' --json`,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return a.setup() }, // without the cache on disk
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {

@@ -195,16 +195,16 @@ func newPack(a *app) *cobra.Command {
   farread pack temperature.npy s3://arrays/temperature.b2nd --codec zstd-5
   farread pack temperature.npy s3://arrays/series.b2nd --for series
   farread pack --append today.npy s3://arrays/temperature.b2nd
-  farread pack --append today.csv s3://series/tide.zoom
-  farread pack --append today.jsonl s3://logs/events.blp
   farread pack t2m.npy t2m.b2nd --dims time,lat,lon --coord time=time.npy --attrs t2m.json
   farread pack era5.zarr s3://arrays/era5/ --format b2nd
   farread pack https://host/era5.zarr/t2m t2m.b2nd --chunk-shape 365,90,90
   farread pack grid.raw grid.b2nd --dtype '<f4' --shape 720,1440 --chunk-shape 90,1440
   farread pack events.jsonl s3://logs/events.blp
+  farread pack --append today.jsonl s3://logs/events.blp
   farread pack messages.bin messages.blp --records varint --codec zstd-5 --checksum crc32
   farread pack day.wav s3://series/day.zoom --origin 2026-05-01T00:00:00Z
   farread pack tide.csv tide.zoom --zlib
+  farread pack --append today.csv tide.zoom
   farread pack tide.csv level.zoom --time time --times s --columns level
   farread pack samples.raw s3://series/x.zoom --dtype '<i2' --shape 3600000,4 --rate 1000
   farread pack s3://uploads/day.wav s3://series/day.wav.zoom

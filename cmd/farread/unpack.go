@@ -48,8 +48,8 @@ Nothing shows before all of it was read.`,
 		Example: `  farread unpack s3://frames/clips/sunrise.tar.gulp sunrise/
   farread unpack s3://arrays/temperature.b2nd temperature.npy
   farread unpack s3://arrays/temperature.b2nd temperature.zarr --shard 24,240,320
-  farread unpack s3://arrays/era5/ era5.zarr
-  farread unpack t2m.b2nd u10.b2nd both.zarr
+  farread unpack s3://arrays/era5/ climate.zarr
+  farread unpack s3://arrays/t2m.b2nd s3://arrays/u10.b2nd both.zarr
   farread pack sunrise/ sunrise.gulp`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {

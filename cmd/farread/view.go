@@ -72,10 +72,10 @@ func newView(a *app) *cobra.Command {
   farread view talk.zoom --track 1 --width 4000 --bits 8 -o talk.dat
   farread view day.zoom --track 1 --level 8
   farread view s3://series/day.zoom --track 1 --level 3 --from 6h --to 7h -o hour.csv
-  farread view day.zoom --tracks temp_C,dew_C --width 800 --height 200 --dark -o two.png
+  farread view s3://series/air.zoom --tracks temp_C,dew_C --width 800 --height 200 --dark -o two.png
   farread view day.zoom --track 1 --from 6h --to 7h --open
-  farread view t2m.b2nd 'time=2025-03-01' --title '2 m temperature' -o map.png
-  farread view t2m.b2nd ':, 30, 5' --width 1200 -o place.svg`,
+  farread view s3://arrays/t2m.b2nd 'time=2025-03-01' --title '2 m temperature' -o map.png
+  farread view s3://arrays/t2m.b2nd ':, 30, 5' --width 1200 -o place.svg`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				return nil

@@ -94,6 +94,9 @@ func (g *ground) fill(t *testing.T, cloud string) {
 		records = append(binary.AppendUvarint(records, uint64(i)), make([]byte, i)...)
 	}
 	g.file(t, "messages.bin", records)
+	g.file(t, "today.csv", []byte("time,level\n86400,-78\n86410,-71\n"))
+	g.file(t, "air.csv", []byte("time,temp_C,dew_C\n2026-05-01,11.5,6\n2026-05-02,13,7.5\n2026-05-03,12,7\n"))
+	g.file(t, "today.jsonl", []byte(`{"path": "/", "status": 200}`+"\n"))
 	g.file(t, "event.json", []byte(`{"bucket": "uploads", "key": "clips/sunrise.tar"}`))
 	g.file(t, "dead-letters.jsonl", []byte(`{"bucket": "uploads", "key": "clips/planet.zip"}`+"\n"))
 	damaged := read(t, out+"/logs/requests.jsonl.blp")

@@ -30,6 +30,7 @@ func TestShell(t *testing.T) {
 	g.help(t, "pack") // makes some of what the others read
 	g.must(t, "rm temperature.npy; mkdir -p ~/.config/fish/completions")
 	g.must(t, "farread pack 702766/ s3://frames/train/data_0.gulp --force --quiet")
+	g.must(t, "farread pack tide.csv s3://series/tide.zoom --quiet && farread pack air.csv s3://series/air.zoom --quiet")
 	g.must(t, "farread pack day1.jsonl s3://records/day1.jsonl.blp --quiet")
 	g.must(t, "farread pack logs.tar s3://datasets/logs.blp --quiet")
 	for uri, file := range map[string]string{ // of the original programs, which know no index
