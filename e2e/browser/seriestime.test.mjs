@@ -57,7 +57,7 @@ test("tiles: addresses name the same offsets at any rate, and what is there is d
     }
   }
   const t = track(), tiles = new Tiles(), strip = new Strip(t);
-  const tile = (k, i) => { const n = Math.min(2048, Math.ceil((1e6 - i * 2048 * 2 ** k) / 2 ** k)), data = new Float64Array(n * 9); for (let p = 0; p < n; p++) { const e = 1 + (i * 2048 + p) * 2 ** k; data.set([0, 0, -k, k, 0, 0, e, e + 2 ** k - 1, 2 ** k], p * 9); } return tileOf(t, { shape: [n, 9], data }); };
+  const tile = (k, i) => { const n = Math.min(2048, Math.ceil((1e6 - i * 2048 * 2 ** k) / 2 ** k)), data = new Float64Array(n * 9); for (let p = 0; p < n; p++) { const e = 1 + (i * 2048 + p) * 2 ** k; data.set([0, 0, -k, k, 0, 2 ** k, 0, e, e + 2 ** k - 1], p * 9); } return tileOf(t, { shape: [n, 1, 9], data }); };
   const seen = (a, b, k) => { strip.clear(); const sharp = tiles.gather(t, k, a, b, strip); let samples = 0; for (let i = 0; i < strip.n; i++) { samples += strip.count[i]; if (i) assert.ok(strip.entry[i] > strip.exit[i - 1]); } return [sharp, samples, strip.n]; };
   assert.deepEqual(seen(1, 1e6, t.top), [false, 0, 0]);
   tiles.put(t, t.top, 0, tile(t.top, 0));
