@@ -32,7 +32,7 @@ func joined(t *testing.T, r *session) {
 		var data []byte
 		data, values[n] = volume(t, seed, rows, 20, 30)
 		lengths[n] = rows
-		r.put(t, fmt.Sprintf("%sday %d.npy", joinPrefix, n), data)
+		r.put(t, fmt.Sprintf("%sday-%d.npy", joinPrefix, n), data)
 	}
 	for _, n := range []int{3, 0, 4, 1, 2} {
 		put(n, n, lengths[n])
@@ -54,7 +54,7 @@ func (r *session) wantJoined(t *testing.T, lengths []int64, values [][]byte) {
 	uri, want := "s3://"+r.Datasets+"/"+joinedKey, slices.Concat(values...)
 	until(t, func() (bool, string, error) {
 		for n := range lengths {
-			if text, err := read(t.Context(), r.datasets, functions.ErrorKey(fmt.Sprintf("%sday %d.npy", joinPrefix, n))); err == nil {
+			if text, err := read(t.Context(), r.datasets, functions.ErrorKey(fmt.Sprintf("%sday-%d.npy", joinPrefix, n))); err == nil {
 				return false, uri, errors.New(text)
 			}
 		}
