@@ -30,8 +30,6 @@ func AppendBytes(ctx context.Context, e *cframe.Editor, r rangeio.Reader, window
 	chunk := e.Info().ChunkSize
 	var part []byte
 	switch {
-	case chunk < 0 && e.Chunks() == 0:
-		chunk = size
 	case chunk <= 0:
 		chunk = size
 	case e.Chunks() > 0:

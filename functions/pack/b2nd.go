@@ -46,9 +46,14 @@ func (a Array) writeStored(ctx context.Context, w formats.Output, o ArrayWrite) 
 	if o.Write.VLMetalayers, err = a.storedLayers(o.Write.VLMetalayers); err != nil {
 		return err
 	}
+	return a.writeRead(ctx, w, m, o, from.ReadSlice)
+}
+
+// writeRead writes an array whose items read gives box by box, and tells the progress.
+func (a Array) writeRead(ctx context.Context, w formats.Output, m b2nd.Meta, o ArrayWrite, read func(ctx context.Context, dst []byte, box b2nd.Box) error) error {
 	var done atomic.Int64
 	return b2nd.WriteFrom(rangeio.OnePhase(ctx), w, m, func(ctx context.Context, box b2nd.Box, dst []byte) error {
-		err := from.ReadSlice(ctx, dst, box)
+		err := read(ctx, dst, box)
 		o.Progress.Tell(done.Add(int64(len(dst))), a.NBytes)
 		return err
 	}, o.Write)

@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"sync/atomic"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/arraymeta"
@@ -17,7 +16,6 @@ import (
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/zarr"
-	"github.com/farread/farread/rangeio"
 )
 
 // zarrFlight is how many chunks of Zarr are read and encoded side by side, as far as memory
@@ -125,10 +123,5 @@ func (a Array) writeZarr(ctx context.Context, w formats.Output, o ArrayWrite) er
 	if o.Write.VLMetalayers, err = a.zarrLayers(o.Write.VLMetalayers); err != nil {
 		return err
 	}
-	var done atomic.Int64
-	return b2nd.WriteFrom(rangeio.OnePhase(ctx), w, m, func(ctx context.Context, box b2nd.Box, dst []byte) error {
-		err := pass.ReadBox(ctx, dst, box)
-		o.Progress.Tell(done.Add(int64(len(dst))), a.NBytes)
-		return err
-	}, o.Write)
+	return a.writeRead(ctx, w, m, o, pass.ReadBox)
 }
