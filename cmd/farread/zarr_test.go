@@ -254,7 +254,7 @@ func TestZarrInS3(t *testing.T) {
 		sum              string
 		requests, phases int64
 	}{
-		"a.zarr": {all["shards index end"].SHA256, 22, 4}, "two.zarr": {all["separator . v2"].SHA256, 20, 4},
+		"a.zarr": {all["shards index end"].SHA256, 19, 3}, "two.zarr": {all["separator . v2"].SHA256, 16, 3},
 	} {
 		st := stats(t, "pack", "s3://hold/d/"+name, "s3://arrays/"+name+".b2nd")
 		if itemsSum(t, "s3://arrays/"+name+".b2nd") != want.sum {

@@ -66,21 +66,22 @@ func (p *Pass) ReadBox(ctx context.Context, dst []byte, box nd.Box) error {
 			at[i] = o / a.meta.ChunkShape[i]
 		}
 		if all = append(all, at); len(all) == batch {
-			if err := p.part(ctx, dst, box, all, 0); err != nil {
+			if err := p.part(ctx, dst, box, all, batch); err != nil {
 				return err
 			}
 			all = all[:0]
 		}
 	}
-	return p.part(ctx, dst, box, all, batch-len(all))
+	return p.part(ctx, dst, box, all, batch)
 }
 
-// part reads what some chunks have of a box. Up to ahead more chunks are fetched with them.
-func (p *Pass) part(ctx context.Context, dst []byte, box nd.Box, list [][]int64, ahead int) error {
+// part reads what some chunks have of a box. The rest of their run, of batch chunks, is fetched
+// with them.
+func (p *Pass) part(ctx context.Context, dst []byte, box nd.Box, list [][]int64, batch int) error {
 	if len(list) == 0 {
 		return nil
 	}
-	need, fetch := p.claim(list, ahead)
+	need, fetch := p.claim(list, batch)
 	p.fetch(ctx, fetch)
 	counts := box.Counts()
 	for _, c := range need {
@@ -112,9 +113,9 @@ func (p *Pass) part(ctx context.Context, dst []byte, box nd.Box, list [][]int64,
 	return nil
 }
 
-// claim returns the chunks of a list, and those among them, and ahead of them, that nobody has
+// claim returns the chunks of a list, and those among them, and in their runs, that nobody has
 // begun to fetch.
-func (p *Pass) claim(list [][]int64, ahead int) (need, fetch []*passChunk) {
+func (p *Pass) claim(list [][]int64, batch int) (need, fetch []*passChunk) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, at := range list {
@@ -122,18 +123,23 @@ func (p *Pass) claim(list [][]int64, ahead int) (need, fetch []*passChunk) {
 		if !ok {
 			c = p.begin(at)
 			fetch = append(fetch, c)
+			if p.a.meta.ShardShape != nil && len(fetch) <= batch {
+				fetch = p.beginRun(fetch, p.a.run(at, list[0], list[len(list)-1], batch))
+			}
 		}
 		need = append(need, c)
 	}
-	if len(fetch) == 0 || p.a.meta.ShardShape == nil {
-		return need, fetch
-	}
-	for _, at := range p.a.following(list[0], list[len(list)-1], ahead) {
+	return need, fetch
+}
+
+// beginRun adds those chunks of a run that nobody has begun to fetch.
+func (p *Pass) beginRun(fetch []*passChunk, run [][]int64) []*passChunk {
+	for _, at := range run {
 		if _, ok := p.held.Peek(p.number(at)); !ok {
 			fetch = append(fetch, p.begin(at))
 		}
 	}
-	return need, fetch
+	return fetch
 }
 
 func (p *Pass) begin(at []int64) *passChunk {
@@ -173,39 +179,36 @@ func (p *Pass) fetch(ctx context.Context, list []*passChunk) {
 	}
 }
 
-// following are up to n chunks behind the last one of a box, in the shard of the first one, in the
-// order in which boxes follow each other: along the last axis to the end of the shard, and, if
-// that is the end of the array, along the axis before that, and so on.
-func (a *Array) following(first, last []int64, n int) (out [][]int64) {
+// run is the run that a chunk of a box is in: chunks of its shard in the order in which
+// boxes follow each other, along the last axis to the ends of the shard, and, if these are the ends
+// of the array, along the axis before that, and so on; cut into batches of n. What is in a run
+// does not depend on which of its boxes asks first. Chunks of a run that lie before the box are
+// there as well: of boxes that are asked for side by side, a later one may come first.
+func (a *Array) run(of, first, last []int64, n int) [][]int64 {
 	s := a.meta.enc.shard
-	lo, hi := slices.Clone(first), make([]int64, len(first)) // what is taken: from the box on
+	lo, hi := slices.Clone(first), make([]int64, len(first))
 	for i := range hi {
 		hi[i] = last[i] + 1
 	}
 	for i := len(first) - 1; i >= 0; i-- {
-		begin := first[i] / s.grid.Count[i] * s.grid.Count[i]
-		end := min(begin+s.grid.Count[i], a.grid.Count[i])
-		hi[i] = max(end, hi[i])
-		if begin > 0 || end < a.grid.Count[i] {
+		lo[i] = of[i] / s.grid.Count[i] * s.grid.Count[i]
+		hi[i] = min(lo[i]+s.grid.Count[i], a.grid.Count[i])
+		if lo[i] > 0 || hi[i] < a.grid.Count[i] {
 			break
 		}
-		lo[i] = 0
 	}
-	at := slices.Clone(lo)
-	for len(out) < n {
-		if slices.Compare(at, last) > 0 {
-			out = append(out, slices.Clone(at))
+	total, k := int64(1), int64(0)
+	for i := range lo {
+		total, k = total*(hi[i]-lo[i]), k*(hi[i]-lo[i])+of[i]-lo[i]
+	}
+	k -= k % int64(n)
+	out := make([][]int64, min(int64(n), total-k))
+	for j := range out {
+		at, rest := make([]int64, len(lo)), k+int64(j)
+		for i := len(lo) - 1; i >= 0; i-- {
+			at[i], rest = lo[i]+rest%(hi[i]-lo[i]), rest/(hi[i]-lo[i])
 		}
-		i := len(at) - 1
-		for ; i >= 0; i-- {
-			if at[i]++; at[i] < hi[i] {
-				break
-			}
-			at[i] = lo[i]
-		}
-		if i < 0 {
-			break
-		}
+		out[j] = at
 	}
 	return out
 }

@@ -139,6 +139,8 @@ func TestPassCounts(t *testing.T) {
 		{"shards in rows", []int64{64, 64}, []int64{4, 4}, []int64{16, 64}, []int64{4, 4}, 1 << 20, 4, 4},
 		{"shards of a grid", []int64{64, 64}, []int64{4, 4}, []int64{16, 16}, []int64{4, 4}, 1 << 20, 16, 64},
 		{"shards, other chunks", []int64{64, 64}, []int64{4, 4}, []int64{16, 16}, []int64{32, 32}, 1 << 20, 16, 16},
+		{"shards, across", []int64{64, 64}, []int64{4, 4}, []int64{16, 16}, []int64{6, 10}, 1 << 20, 16, 48},
+		{"shards, boxes of several", []int64{64, 64}, []int64{4, 4}, []int64{16, 16}, []int64{4, 24}, 1 << 20, 16, 64},
 		{"little memory", []int64{64, 64}, []int64{4, 4}, []int64{64, 64}, []int64{4, 4}, 4 * 64 * 8, 1, 32},
 	} {
 		s, a, want := written(t, c.shape, c.chunk, c.shard)
@@ -158,8 +160,12 @@ func TestPassCounts(t *testing.T) {
 		if sum != c.opens || s.ranges != c.requests {
 			t.Errorf("%s: %d opens, %d requests for %d runs, want %d and %d", c.name, sum, s.ranges, s.reads, c.opens, c.requests)
 		}
+		s.ranges = 0
 		if got, err := through(t, a.Pass(c.memory), c.memory, c.shape, c.cut, 8); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s, side by side: other items, %v", c.name, err)
+		}
+		if c.memory == 1<<20 && s.ranges != c.requests {
+			t.Errorf("%s, side by side: %d requests, want %d", c.name, s.ranges, c.requests)
 		}
 		if got, err := through(t, a.Pass(0), 0, c.shape, c.cut, 8); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s, without memory: other items, %v", c.name, err)
