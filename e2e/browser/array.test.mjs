@@ -324,6 +324,23 @@ test("all of it by keys", async () => {
   }, { checked: false });
 });
 
+test("a value that comes late is told to screen readers, too", async () => {
+  const g = gate(0);
+  await page(`${url}#/d/weather.b2nd?view=0,0,4,4&range=0,1`, async (p) => {
+    await done(p);
+    g.shut = true;
+    for (let i = 0; i < 4; i++) await p.keyboard.press("]"); // to a plane that nothing has fetched ahead, and that does not come yet
+    await p.keyboard.press("Shift+ArrowDown");
+    assert.match(await told(p), /…/);
+    g.open();
+    await done(p);
+    const [y, x] = p.state().point.split(",");
+    const text = `[4, ${y}, ${x}] = ${await value(`str(weather[4, ${y}, ${x}])`)}`;
+    await p.waitForFunction((t) => document.querySelector("#live").textContent === t, text);
+    assert.equal(await told(p), text);
+  }, { init: g.init, checked: false });
+});
+
 test("one axis, one value, text", async () => {
   await open("line.b2nd", async (p) => {
     assert.deepEqual(p.requests().map((u) => decodeURIComponent(u).replace(url, "").replace(/~v-[0-9a-f]{16}/, "")), ["info/d/line.b2nd", "slice/d/line.b2nd?s=0:20000:8"]);

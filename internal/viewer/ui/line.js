@@ -1,5 +1,6 @@
 // An array of one axis, as a line.
 
+import { teller } from "./viewkit.js";
 import { el, field, later } from "./dom.js";
 import { frame, line, sharp, span } from "./chart.js";
 import { picker } from "./members.js";
@@ -26,6 +27,7 @@ class LineView {
     box.append(el("div", { class: "bar" }, this.picker(), el("span", { class: "group", role: "group", "aria-label": "Zoom" },
       button("−", "Smaller (−)", () => this.zoom(1 / 1.6)), button("Fit", "Fit all of it (0)", () => this.show(0, this.size)), button("+", "Larger (+)", () => this.zoom(1.6))),
     button("Save npy", "Save npy of what is in sight", () => ctx.api.download(ctx.api.url("slice", ctx.root, ctx.key, { s: this.text(), field: this.m.member?.name }), fileName(ctx, "npy")).catch(ctx.fail))), this.canvas, this.reading);
+    this.teller = teller(ctx.announce);
     const v = this.m.view;
     this.from = v ? v.x : this.m.win?.x0 ?? 0;
     this.to = v ? v.x + v.kx : this.m.win?.x1 ?? this.size;
@@ -84,8 +86,9 @@ class LineView {
     if (done) this.m.find();
     c.setAttribute("aria-label", `${this.m.names[0]}: items ${this.text()}`);
     if (p != null) {
-      this.reading.textContent = this.say(p);
-      const it = this.tiles.item(this.m.axes, this.m.at, 0, p), x = this.frame.X(it?.x ?? p);
+      const text = this.reading.textContent = this.say(p), it = this.tiles.item(this.m.axes, this.m.at, 0, p);
+      if (it) this.teller.now(p, text);
+      const x = this.frame.X(it?.x ?? p);
       g.fillStyle = getComputedStyle(c).color;
       g.fillRect(Math.round(x), this.frame.a.t, 1, this.frame.a.b - this.frame.a.t);
     }
@@ -107,8 +110,8 @@ class LineView {
     this.hover = null;
     this.m.save();
     if (p < this.from || p >= this.to) this.pan(by / 2);
+    this.teller.move(p);
     this.draw();
-    this.ctx.announce(this.say(p));
   }
 
   hands() {

@@ -1,5 +1,6 @@
 // A plane of an array on a canvas: drawing, gestures, what is asked for.
 
+import { teller } from "./viewkit.js";
 import { el, color, short, later } from "./dom.js";
 import { paint } from "./colors.js";
 import { sharp, ticks } from "./chart.js";
@@ -13,6 +14,7 @@ export class PlaneView {
     this.canvas = el("canvas", { tabIndex: 0, role: "img", class: "plane", "aria-describedby": "reading" });
     this.reading = el("p", { class: "readout", id: "reading" });
     box.append(this.canvas, this.reading);
+    this.teller = teller(model.ctx.announce);
     this.shown = null; // {axes, at}: the plane in the picture
     this.pointers = new Map();
     this.asked = 0;
@@ -233,6 +235,14 @@ export class PlaneView {
   read() {
     const m = this.m, p = this.hover ?? m.point;
     this.reading.textContent = p ? this.say(p) : "Point at the picture to read a value.";
+    this.tell();
+  }
+
+  // tell tells screen readers the value at the point that keys have moved.
+  tell(moved = false) {
+    const m = this.m, p = m.point, place = p && String([m.axes, m.at, p.y, p.x]);
+    if (moved) this.teller.move(place);
+    if (p && this.tiles.item(m.axes, m.at, p.y, p.x)) this.teller.now(place, this.say(p));
   }
 
   // say is an item as text: NumPy's index, and the value as it is stored.
@@ -324,7 +334,7 @@ export class PlaneView {
     const y = Math.min(Math.max(p.y + dy * 2 ** ly, 0), rows - 1), x = Math.min(Math.max(p.x + dx * 2 ** lx, 0), cols - 1);
     this.setPoint({ y, x });
     if (x < win.x0 || x >= win.x1 || y < win.y0 || y >= win.y1) this.pan((dx * this.plot.w) / 2, (dy * this.plot.h) / 2);
-    m.ctx.announce(this.say({ y, x }));
+    this.tell(true);
   }
 
   // picture is what is in sight as a PNG, a pixel for each item that is drawn.

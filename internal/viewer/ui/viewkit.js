@@ -68,6 +68,16 @@ export async function copy(text) {
   return done;
 }
 
+// teller tells screen readers the value at a place that keys have moved to: when it is there, and
+// again if a finer picture says another one.
+export function teller(announce) {
+  let to, said;
+  return {
+    move(place) { to = place; said = null; },
+    now(place, text) { if (place === to && text !== said) announce(said = text); },
+  };
+}
+
 // copyButton copies what text() says.
 export function copyButton(text, label = "Copy", announce = () => {}) {
   const b = el("button", { type: "button", class: "copy", onclick: async () => {
