@@ -22,7 +22,7 @@ func TestCacheInEveryFormat(t *testing.T) {
 				t.Parallel()
 				s := serve(t, dir)
 				cache, out := t.TempDir(), t.TempDir()
-				uri, flags := s.Base()+file, []string{"--stats", "--quiet", "--cache", cache}
+				uri, flags := s.Base()+file, []string{"--stats", "--quiet", "--no-hedge", "--cache", cache}
 				if scheme == "s3" {
 					uri, flags = "s3://data/"+file, append(flags, "--endpoint-url", s.URL, "--no-sign-request", "--path-style", "--region", "us-east-1")
 				}
