@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -155,6 +156,34 @@ func BenchmarkCachedRead(b *testing.B) {
 	for b.Loop() {
 		if _, err := o.ReadAt(buf, 1<<20); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkLoader reads a shuffled epoch of a small dataset that is 30 ms away.
+func BenchmarkLoader(b *testing.B) {
+	x := newBench(b)
+	l, data, meta, err := x.newLoaded(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.x.close()
+	loop(b, "side=farread", "frames", quickLoaded, l.batches())
+	p := orNil(b, x.otherLoaders)
+	if p == nil {
+		return
+	}
+	others, err := x.others(b.Context(), p, l.x, data, meta)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, o := range others {
+		loop(b, "side="+o.args[0], "frames", quickLoaded, o.side(p, l.x, filepath.Join(x.dir, "order")))
+		if o.w != l.w[0] {
+			b.Errorf("%s read %v, ours %v", o.name, o.w, l.w[0])
+		}
+		if _, _, err := o.order.quality(); err != nil {
+			b.Errorf("%s: %v", o.name, err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -18,33 +19,29 @@ const (
 	loadBlock  = 85
 	loadWindow = 16 * loadBlock
 	loadBatch  = 256
+
+	fullLoaded, quickLoaded = 50_003, 1280 // frames
 )
 
 // gulpLoad reads a whole epoch of a dataset from afar: shuffled by blocks in batches, in
 // file order, frame by frame in a full shuffle, and by threads of Python over obstore.
 func gulpLoad(ctx context.Context, b *bench) ([]row, error) {
-	data, meta, err := b.makeGulp(pick(b, 50_003, 1280))
+	l, data, meta, err := b.newLoaded(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for key, file := range map[string]string{"load/data_0.gulp": data, "load/meta_0.gmeta": meta} {
-		if err := b.uploadFile(ctx, key, file); err != nil {
-			return nil, err
-		}
-	}
-	if err := b.credentials(); err != nil {
-		return nil, err
-	}
-	x, err := b.before(ctx, rtt30())
-	if err != nil {
-		return nil, err
-	}
+	x := l.x
 	defer x.close()
-	l := loaded{b: b, x: x, single: pick(b, 300, 50)}
 	sides := []side{l.batches(), l.each(), l.singly()}
+	others, missing, err := l.others(ctx, data, meta, &sides)
+	if err != nil {
+		return nil, err
+	}
+	first := len(sides) - len(others)
 	p, err := b.python(ctx, "load", "import obstore", loadScript)
 	var skip *skipped
 	var peer work
+	obstore := len(sides)
 	switch {
 	case errors.As(err, &skip):
 	case err != nil:
@@ -67,13 +64,66 @@ func gulpLoad(ctx context.Context, b *bench) ([]row, error) {
 			peer: rate(float64(l.single), d[2], "frames"), ratio: n / d[0].Seconds() / (float64(l.single) / d[2].Seconds()),
 			note: "peer: our own full shuffle, a frame a call, one after the other"},
 	}
-	rs[0].note = fmt.Sprintf("peer: our own file order; %d requests, %d phases", l.stats.Requests, l.stats.Phases)
-	if len(sides) > 3 {
-		r := against("same, by obstore", "frames", n, d[0], d[3], 1)
+	cost, err := l.order.text(l.stats.Requests, l.stats.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	rs[0].note = fmt.Sprintf("peer: our own file order; %d phase, %s", l.stats.Phases, cost)
+	if obstore < len(sides) {
+		r := against("same, by obstore", "frames", n, d[0], d[obstore], 1)
 		r.note = p.versions + ", 16 threads, the same blocks"
 		rs = append(rs, r)
 	}
-	return rs, nil
+	for i, o := range others {
+		if o.w != l.w[0] {
+			return nil, fmt.Errorf("%s read %v, ours %v", o.name, o.w, l.w[0])
+		}
+		r, err := o.row(n, d[0], d[first+i])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", o.name, err)
+		}
+		rs = append(rs, r)
+	}
+	return append(rs, missing...), nil
+}
+
+// others adds the sides of loaders with formats of their own, or has a row that says why not.
+func (l *loaded) others(ctx context.Context, data, meta string, sides *[]side) ([]*otherLoader, []row, error) {
+	p, err := l.b.otherLoaders(ctx)
+	if skip := (*skipped)(nil); errors.As(err, &skip) {
+		return nil, []row{{job: "same, by other loaders", note: "not measured: " + skip.why}}, nil
+	} else if err != nil {
+		return nil, nil, err
+	}
+	others, err := l.b.others(ctx, p, l.x, data, meta)
+	if err != nil {
+		return nil, nil, err
+	}
+	dir, err := l.b.sub("orders")
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, o := range others {
+		*sides = append(*sides, o.side(p, l.x, filepath.Join(dir, strconv.Itoa(i))))
+	}
+	return others, nil, nil
+}
+
+// newLoaded uploads a dataset of one pair, and puts a proxy before it.
+func (b *bench) newLoaded(ctx context.Context) (l *loaded, data, meta string, err error) {
+	if data, meta, err = b.makeGulp(pick(b, fullLoaded, quickLoaded)); err != nil {
+		return nil, "", "", err
+	}
+	for key, file := range map[string]string{"load/data_0.gulp": data, "load/meta_0.gmeta": meta} {
+		if err := b.uploadFile(ctx, key, file); err != nil {
+			return nil, "", "", err
+		}
+	}
+	if err := b.credentials(); err != nil {
+		return nil, "", "", err
+	}
+	x, err := b.before(ctx, rtt30())
+	return &loaded{b: b, x: x, single: pick(b, 300, 50)}, data, meta, err
 }
 
 // loaded has the sides of an epoch, and what they have read.
@@ -83,6 +133,7 @@ type loaded struct {
 	w      [2]work
 	single int
 	stats  rangeio.Stats // of the shuffled epoch
+	order  order         // of that
 }
 
 // dataset opens the dataset with a client of its own, and reads its index.
@@ -107,14 +158,14 @@ func (l *loaded) timed(read func(ctx context.Context, d *farread.GulpDataset) er
 		before, start := count.Stats(), time.Now()
 		err = read(ctx, d)
 		took, now := time.Since(start), count.Stats()
-		l.stats = rangeio.Stats{Requests: now.Requests - before.Requests, Phases: now.Phases - before.Phases}
+		l.stats = rangeio.Stats{Requests: now.Requests - before.Requests, Phases: now.Phases - before.Phases, Bytes: now.Bytes - before.Bytes}
 		return took, err
 	}
 }
 
 func (l *loaded) batches() side {
 	return l.timed(func(ctx context.Context, d *farread.GulpDataset) error {
-		l.w[0] = work{}
+		l.w[0], l.order = work{}, l.order[:0]
 		order, err := d.Order(ctx, gulp.OrderOptions{Seed: 7, Frames: true, Block: loadBlock, Window: loadWindow})
 		if err != nil {
 			return err
@@ -126,6 +177,7 @@ func (l *loaded) batches() side {
 			for _, s := range b.Samples {
 				l.w[0].frames++
 				l.w[0].bytes += int64(len(s.Frames[0]))
+				l.order = append(l.order, int32(s.N))
 			}
 		}
 		return nil

