@@ -109,7 +109,7 @@ func (a *app) tellPacked(r packReport) error {
 	case r.Unlabelled > 0:
 		text += fmt.Sprintf("; %s of %s without frames (the first: %s)", human.Count(r.Unlabelled), human.Plural(r.Labels, "label"), human.Printable(r.unlabelled))
 	}
-	if l := pack.Layout(r.Layout); l != pack.Clips && l != pack.ByNames {
+	if l := pack.Layout(r.Layout); l != pack.ByNames && (r.found || l != pack.Clips) {
 		text += "\n  layout " + l.String()
 		if r.found {
 			text += " (found by names; --layout says otherwise)"

@@ -43,7 +43,8 @@ type local struct {
 
 // Folder is a folder of the machine as a source: os.DirFS(dir), or better the FS
 // of an os.Root. name is the id of files in no folder that have none of their own.
-// The folder is listed by each call of Each; a link or a device in it is
+// The folder is listed by each call of Each. A link to a file is that file, by the name of
+// the link; another link, one that fsys does not follow, or a device is
 // formats.ErrUnsupported.
 func Folder(fsys fs.FS, name string, o Options) Source {
 	return &local{fsys: fsys, about: About{Format: "folder", Name: name, Size: -1}, l: o.Limits.WithDefaults()}
@@ -118,21 +119,44 @@ func (s *local) walk(ctx context.Context) ([]localFile, error) {
 			return kit.Fail("folder", "", -1, kit.TooLarge("more than %d files", s.l.Entries))
 		}
 		name, err := cleanName(p, s.l)
-		if err == nil && !d.Type().IsRegular() && !isJunk(name) {
-			err = kit.Unsupported("a link or device")
+		var info fs.FileInfo
+		if err == nil && !d.Type().IsRegular() {
+			if info, err = s.followed(p, d); err != nil && isClutter(name) {
+				return nil
+			}
 		}
 		if err != nil {
 			return kit.Fail("folder", fmt.Sprintf("%q", p), -1, err)
 		}
-		info, err := d.Info()
-		if err != nil {
-			return err
+		if info == nil {
+			if info, err = d.Info(); err != nil {
+				return err
+			}
 		}
 		files = append(files, localFile{File{name, info.Size(), -1}, p})
 		return nil
 	})
 	sort.Slice(files, func(i, j int) bool { return compareFiles(files[i].Name, files[j].Name) < 0 })
 	return files, err
+}
+
+// followed is the file that a link leads to.
+func (s *local) followed(p string, d fs.DirEntry) (fs.FileInfo, error) {
+	if d.Type()&fs.ModeSymlink == 0 {
+		return nil, kit.Unsupported("a device")
+	}
+	info, err := fs.Stat(s.fsys, p)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, kit.Unsupported("a link to nothing")
+	case err != nil:
+		return nil, kit.Unsupported("a link out of the folder: a copy by cp -rL has files in the place of links")
+	case info.IsDir():
+		return nil, kit.Unsupported("a link to a folder: a copy by cp -rL has files in the place of links")
+	case !info.Mode().IsRegular():
+		return nil, kit.Unsupported("a link to a device")
+	}
+	return info, nil
 }
 
 // prefix is a folder of a bucket: objects whose keys begin alike.

@@ -49,6 +49,9 @@ func checkImage(p []byte) (kind byte, err error) {
 			return byte(i), k.check(p)
 		}
 	}
+	if len(p) == 0 {
+		return 0, kit.Unsupported("empty, not a JPEG, PNG, WebP, AVIF or GIF")
+	}
 	return 0, kit.Unsupported("not a JPEG, PNG, WebP, AVIF or GIF")
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/farread/farread/formats"
@@ -136,6 +137,10 @@ type names3 struct {
 	files    int
 	numbered int                 // names in no folder that end in a number, after a dash
 	patterns map[string]struct{} // names without their numbers
+
+	own   int           // names that are the folder's and a number
+	last  int64         // the last such number
+	steps map[int64]int // from one to the next, and how often
 }
 
 func newGuess() *guess {
@@ -174,9 +179,50 @@ func (g *guess) add(name string) {
 	if dir == "" && idOf(name, "") != "" {
 		f.numbered++
 	}
-	if f.files == few && len(f.patterns) == 1 && g.sure == ByNames {
+	f.number(dir, base)
+	if f.files >= few && len(f.patterns) == 1 && g.sure == ByNames && len(g.texts) == 0 {
 		g.sure = Clips
 	}
+}
+
+// number notes the step from the last number to that of a file that is called like its
+// folder: n01440764/n01440764_10026.
+func (f *names3) number(dir, base string) {
+	rest, ok := strings.CutPrefix(base, path.Base(dir))
+	if !ok || dir == "" || len(rest) < 2 || rest[0] != '_' && rest[0] != '-' || digits(rest[1:]) != len(rest)-1 {
+		return
+	}
+	n, err := strconv.ParseInt(rest[1:], 10, 64)
+	if err != nil {
+		return
+	}
+	if f.own++; f.own > 1 && len(f.steps) < lookFiles {
+		if f.steps == nil {
+			f.steps = map[int64]int{}
+		}
+		f.steps[n-f.last]++
+	}
+	f.last = n
+}
+
+// scattered reports whether files are called like their folders, with numbers that do not
+// go on in equal steps, as those of frames do: the images of ImageNet.
+func (g *guess) scattered() bool {
+	folders := 0
+	for _, f := range g.folders {
+		if f.files < few {
+			continue
+		}
+		most := 0
+		for _, n := range f.steps {
+			most = max(most, n)
+		}
+		if f.own < f.files || 2*most >= f.files-1 {
+			return false
+		}
+		folders++
+	}
+	return folders > 1
 }
 
 // imageName reports whether a file is called like an image that is packed as it is.
@@ -210,6 +256,9 @@ func most(n, all int) bool { return 4*n >= 3*all }
 // a few files or more have names that differ by more than numbers, these are many, and
 // folders do not repeat the names of each other, as views of a thing do.
 func (g *guess) found() Layout {
+	if g.sure == Clips && g.scattered() {
+		return ImageFolder
+	}
 	if g.sure != ByNames {
 		return g.sure
 	}

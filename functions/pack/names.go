@@ -44,15 +44,22 @@ func cleanName(name string, l Limits) (string, error) {
 	return clean, nil
 }
 
-// isJunk reports whether a file was left by a desktop or by version control, or is
-// the marker of a folder.
+// isJunk reports whether a file is about a folder, not of it: what a desktop, a server of
+// files, an editor or version control has left, hidden files and what is in hidden folders,
+// a text for people, the marker of a folder, or what WebDataset passes over (__name__).
 func isJunk(name string) bool {
-	base := path.Base(name)
-	switch strings.ToLower(base) {
-	case ".ds_store", "thumbs.db", "desktop.ini", "_success", "manifest.json", ".gitkeep", ".gitignore", ".gitattributes":
+	base := strings.ToLower(path.Base(name))
+	switch base {
+	case "thumbs.db", "ehthumbs.db", "desktop.ini", "_success", "manifest.json", "readme", "readme.md", "readme.rst", "license", "license.md", "licence", "copying":
 		return true
 	}
-	return strings.HasPrefix(base, "._") || strings.HasPrefix(name, "__MACOSX/") || strings.Contains(name, "/__MACOSX/")
+	for i, part := range strings.Split(name, "/") {
+		switch {
+		case part[:min(1, len(part))] == ".", part == "@eaDir", part == "__MACOSX", i == 0 && len(part) > 4 && strings.HasPrefix(part, "__") && strings.HasSuffix(part, "__"):
+			return true
+		}
+	}
+	return false
 }
 
 // isLabels reports whether a file has one of the two names of labels files, in any

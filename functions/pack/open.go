@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -49,6 +50,9 @@ func (f *found) archive(ctx context.Context, o Options) (Source, error) {
 	case kindJPEG:
 		return nil, kit.Fail("upload", info.Key, -1, kit.Unsupported("a single JPEG: put images into an archive, or close their folder with _SUCCESS"))
 	default:
+		if by := foreignPacked(f.head); by != "" {
+			return nil, kit.Fail("upload", info.Key, 0, kit.Unsupported("packed by %s: pack it as tar, tar.gz, tar.zst or zip", by))
+		}
 		return nil, kit.Fail("upload", info.Key, 0, kit.Unsupported("neither an archive of images nor an array"))
 	}
 	about.labelled(f.obj)
@@ -56,6 +60,16 @@ func (f *found) archive(ctx context.Context, o Options) (Source, error) {
 		return openZip(ctx, f.obj, about, l)
 	}
 	return &tarball{obj: f.obj, kind: f.kind, about: about, l: l}, nil
+}
+
+// foreignPacked is what has compressed bytes that are not read here, or "".
+func foreignPacked(head []byte) string {
+	for by, magic := range map[string]string{"bzip2": "BZh", "xz": "\xFD7zXZ\x00", "7-Zip": "7z\xBC\xAF\x27\x1C", "RAR": "Rar!\x1A\x07"} {
+		if bytes.HasPrefix(head, []byte(magic)) {
+			return by
+		}
+	}
+	return ""
 }
 
 // found is an object and its detected kind.

@@ -170,6 +170,8 @@ func (s *stream) kind(e File, p []byte) (kind byte, image bool, err error) {
 		err = badMember(ext)
 	case s.guess == nil && texted(e.Name):
 		err = kit.Unsupported("no image, and the layout is %s; %s takes .%s as a part of a sample (--layout)", string(s.layout), string(WebDataset), ext)
+	case ext == "csv":
+		err = kit.Unsupported("no image; labels are in labels.csv or labels.json")
 	}
 	return 0, false, err
 }

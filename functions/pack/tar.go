@@ -136,7 +136,7 @@ func (t *tarball) member(h *tar.Header, off int64) (File, bool, error) {
 	case tar.TypeReg, tar.TypeGNUSparse, tar.TypeCont: // holes are read as zeros; contiguous is a wish about disks
 		return File{Name: name, Size: h.Size, Off: off}, err == nil, err
 	case tar.TypeLink, tar.TypeSymlink:
-		return File{}, false, kit.Unsupported("a link")
+		return File{}, false, kit.Unsupported("a link to %.200q: tar --dereference --hard-dereference stores a file in its place", h.Linkname)
 	default:
 		return File{}, false, kit.Unsupported("neither file nor folder (type %q)", h.Typeflag)
 	}
