@@ -21,12 +21,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// The settings of the other loaders, the best of those that were tried: docs/performance.md has them.
+// The settings of the other loaders: the best of 0, 1, 2 and 4 processes, and of py1e and py1br.
 const (
-	tarShard   = 1000     // samples of a tar of WebDataset
-	tarBuffer  = 5 * 1360 // samples that it mixes: see loaders.webdataset
+	tarShard   = 1000       // samples of a tar of WebDataset
+	tarBuffer  = loadWindow // samples that each process mixes
+	tarWorkers = 4
 	mdsShard   = 16 << 20 // bytes of a shard of StreamingDataset
-	mdsShuffle = "py1e"
+	mdsShuffle = "py1br"
+	mdsWorkers = 2
 )
 
 // otherLoaders starts the loaders of Python that have formats of their own, or says why it cannot.
@@ -89,10 +91,10 @@ func (b *bench) others(ctx context.Context, p *python, x *proxy, data, meta stri
 		return nil, err
 	}
 	return []*otherLoader{
-		{name: "WebDataset", goal: 1, how: fmt.Sprintf("%d tars by curl, 2 processes, each mixes %d frames", len(urls), tarBuffer),
-			args: []string{"webdataset", jsonText(urls), "2", strconv.Itoa(tarBuffer)}},
-		{name: "MosaicML StreamingDataset", goal: 1, how: fmt.Sprintf("shards of %d MiB by boto3 into a folder, %s, 2 processes", mdsShard>>20, mdsShuffle),
-			args: []string{"streaming", x.url(), "s3://" + bucketName + "/mds", b.stack.AccessKey, b.stack.SecretKey, filepath.Join(cache, "local"), "2", mdsShuffle}},
+		{name: "WebDataset", goal: 1, how: fmt.Sprintf("%d tars by curl, %d processes, each mixes %d frames", len(urls), tarWorkers, tarBuffer),
+			args: []string{"webdataset", jsonText(urls), strconv.Itoa(tarWorkers), strconv.Itoa(tarBuffer)}},
+		{name: "MosaicML StreamingDataset", goal: 1, how: fmt.Sprintf("shards of %d MiB by boto3 into a folder, %s, %d processes", mdsShard>>20, mdsShuffle, mdsWorkers),
+			args: []string{"streaming", x.url(), "s3://" + bucketName + "/mds", b.stack.AccessKey, b.stack.SecretKey, filepath.Join(cache, "local"), strconv.Itoa(mdsWorkers), mdsShuffle}},
 		{name: "GulpIO2, from local files in the page cache", how: "it reads no others; frame by frame, all shuffled",
 			args: []string{"gulpio2", filepath.Dir(data)}},
 	}, nil

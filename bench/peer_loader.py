@@ -130,7 +130,7 @@ def streaming(endpoint, remote, key, secret, local, workers, algorithm):
     os.environ.update(S3_ENDPOINT_URL=endpoint, AWS_ACCESS_KEY_ID=key, AWS_SECRET_ACCESS_KEY=secret, AWS_DEFAULT_REGION="us-east-1")
     shutil.rmtree(local, ignore_errors=True)
     clean_stale_shared_memory()
-    data = Numbered(remote=remote, local=local, shuffle=True, shuffle_algo=algorithm, batch_size=BATCH, predownload=int(os.environ.get("PREDOWNLOAD", 4096)),
+    data = Numbered(remote=remote, local=local, shuffle=True, shuffle_algo=algorithm, batch_size=BATCH, predownload=16 * BATCH,
                     num_canonical_nodes=1)
     for s in data.streams:
         s._downloader.clean_up()  # its client has read the index; workers that are forked would share the connection, and mix up answers
