@@ -37,6 +37,7 @@ func (t *labels) csv(dir string, b []byte) error {
 	for i := range head {
 		numbers[i] = allNumbers(rows, i)
 	}
+	other, named := alsoFile(head, what)
 	for _, row := range rows {
 		f := fields{}
 		for i, v := range row {
@@ -51,7 +52,52 @@ func (t *labels) csv(dir string, b []byte) error {
 		if err := t.put(dir, what, row[column], f); err != nil {
 			return err
 		}
+		if other >= 0 {
+			g := without(f, head[other])
+			g[head[column]] = cell(row[column], numbers[column])
+			t.spare = append(t.spare, spareLabel{id: row[column], dir: dir, column: named, name: row[other], f: g})
+		}
 	}
+	return nil
+}
+
+// A spareLabel is a line with an id and a file. Where ids number the lines, the file says
+// what it is about.
+type spareLabel struct {
+	id, dir, column, name string
+	f                     fields
+}
+
+// alsoFile finds the column of a file beside one of ids, or -1.
+func alsoFile(head []string, what string) (column int, name string) {
+	if what != labelNames()[0] {
+		return -1, ""
+	}
+	for _, want := range labelNames()[1:] {
+		if i := slices.IndexFunc(head, func(name string) bool { return strings.EqualFold(name, want) }); i >= 0 {
+			return i, want
+		}
+	}
+	return -1, ""
+}
+
+// choose takes lines by their files if none of their ids is one of these names.
+func (t *labels) choose(names map[string]int) error {
+	if slices.ContainsFunc(t.spare, func(x spareLabel) bool { return names[x.id] > 0 }) {
+		return nil
+	}
+	gone := map[string]bool{}
+	for _, x := range t.spare {
+		delete(t.byID, x.id)
+		gone[x.id] = true
+	}
+	t.order = slices.DeleteFunc(t.order, func(id string) bool { return gone[id] })
+	for _, x := range t.spare {
+		if err := t.put(x.dir, x.column, x.name, x.f); err != nil {
+			return err
+		}
+	}
+	t.spare = nil
 	return nil
 }
 

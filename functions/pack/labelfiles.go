@@ -3,6 +3,7 @@ package pack
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"path"
 	"strings"
 
@@ -191,4 +192,21 @@ func without(f fields, name string) fields {
 		}
 	}
 	return out
+}
+
+// choose lets labels that have an id and a file go by the one that fits.
+func (s *stream) choose(bases map[string]int) error {
+	if len(s.labels.spare) == 0 {
+		return nil
+	}
+	names := maps.Clone(bases)
+	for _, t := range s.order {
+		names[t.id]++
+		names[t.file]++
+	}
+	delete(names, "")
+	if err := s.labels.choose(names); err != nil {
+		return kit.Fail(s.about.Format, "labels", -1, err)
+	}
+	return nil
 }

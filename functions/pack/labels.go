@@ -25,6 +25,7 @@ type labels struct {
 	files  fileLabels
 	common fields   // fields for the whole upload
 	order  []string // keys of byID in the order of the files
+	spare  []spareLabel
 	layout Layout
 	l      Limits
 	size   int64

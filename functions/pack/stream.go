@@ -289,6 +289,9 @@ func (s *stream) finish() error {
 	for _, t := range s.order {
 		bases[path.Base(t.id)]++
 	}
+	if err := s.choose(bases); err != nil {
+		return err
+	}
 	for _, t := range s.order {
 		if err := s.mend(t); err != nil {
 			return err

@@ -183,3 +183,36 @@ func TestTextsBeforeImages(t *testing.T) {
 		}
 	}
 }
+
+// TestLabelsWithIDAndFile: ids that number the lines are fields, and the files say what they
+// are about; ids that are ids here come first.
+func TestLabelsWithIDAndFile(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ files, want string }{
+		"numbers":      {"a.jpg\nb.jpg\nlabels.csv=id,filename,n\\n1,a.jpg,5\\n2,b.jpg,6", `[{"id":2,"n":6}]`},
+		"upper case":   {"a.jpg\nb.jpg\nlabels.csv=ID,Path,n\\n1,set/a.jpg,5\\n2,set/b.jpg,6", `[{"ID":2,"n":6}]`},
+		"ids":          {"a.jpg\nb.jpg\nlabels.csv=id,filename,n\\na,x.jpg,5\\nb,y.jpg,6", `[{"filename":"y.jpg","n":6}]`},
+		"some ids":     {"a.jpg\nb.jpg\nlabels.csv=id,file,n\\n1,a.jpg,5\\nb,a.jpg,6", `[{"file":"a.jpg","n":6}]`},
+		"in folders":   {"x/a.jpg\nx/b.jpg\nlabels.csv=id,path,n\\n1,x/a.jpg,5\\n2,x/b.jpg,6", `[{"id":2,"n":6}]`},
+		"none of both": {"a.jpg\nb.jpg\nlabels.csv=id,path,n\\n1,c.jpg,5", `[{}]`},
+	} {
+		for way, got := range everyWay(t, tree(t, c.files), pack.Flat) {
+			id := "b"
+			if name == "in folders" {
+				id = "x/b"
+			}
+			if got.Meta[id] != c.want {
+				t.Errorf("%s, %s: %v, want %s", name, way, got.Meta, c.want)
+			}
+		}
+	}
+	in, _ := stores()
+	put(t, in, "up.tar", tarOf(t, tree(t, "a.jpg\nlabels.csv=id,file\\n1,a.jpg\\n2,a.jpg")), nil)
+	src, err := pack.Open(t.Context(), in, "up.tar", pack.Options{})
+	if err == nil {
+		_, err = pack.Stream(t.Context(), src, gulp.NewWriter(io.Discard, gulp.WriteOptions{}), pack.Options{Layout: pack.Flat})
+	}
+	if !errors.Is(err, formats.ErrCorrupt) || !strings.Contains(err.Error(), `labels: file "a.jpg" is labelled twice`) {
+		t.Error(err)
+	}
+}
