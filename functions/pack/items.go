@@ -236,12 +236,16 @@ func innerHead(ctx context.Context, obj *objstore.Object, k kind, l Limits) ([]b
 }
 
 // ofImages reports whether a source is one of JPEGs. Its first file decides, apart
-// from clutter and labels files. A source without such a file counts as images:
-// their packing says what is missing.
+// from what is about a folder and labels files. A source without such a file counts as
+// images: their packing says what is missing. One of READMEs and hidden files does not.
 func ofImages(ctx context.Context, src Source) (bool, error) {
 	is := true
 	look := func(e File, r io.Reader) error {
-		if isJunk(e.Name) || isLabels(e.Name) {
+		switch {
+		case isLabels(e.Name), isClutter(e.Name):
+			return nil
+		case isJunk(e.Name):
+			is = is && isMarker(e.Name)
 			return nil
 		}
 		var head [3]byte

@@ -226,6 +226,8 @@ func TestLayoutErrors(t *testing.T) {
 	}{
 		`"0.npy" at 3072: a sample of the layout webdataset has images, .cls, .txt and .json, not .npy`: {"", "0.cls=1\n0.jpg\n0.npy=x"},
 		`"0.JSON" at 3072: twice in the upload`:                                                         {pack.WebDataset, "0.jpg\n0.json={}\n0.JSON={}"},
+		`"0.txt" at 2048: a text that is not UTF-8`:                                                     {"", "0.jpg\n0.txt=K\xe4fer"},
+		`"0.json" at 2048: a text that is not UTF-8`:                                                    {"", "0.jpg\n0.json={\"a\":\"K\xe4fer\"}"},
 		`sample "0": .json is no JSON`:                                                                  {"", "0.jpg\n0.json={"},
 		`sample "0": the field "a" twice`:                                                               {"", "0.jpg\n0.json={\"a\":1}\n0.jsn={\"a\":1}"},
 		`"a/0.cls" at 5120: no image, and the layout is clips; webdataset takes .cls`:                   {"", "a/0.jpg\na/1.jpg\na/2.jpg\na/0.cls=1"},

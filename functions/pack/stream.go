@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/functions/internal/kit"
@@ -404,6 +405,9 @@ type sampleText struct {
 // add keeps a text of a sample.
 func (t *samples) add(name string, p []byte, l Limits) error {
 	key, ext := sampleOf(name)
+	if p = bytes.TrimPrefix(p, []byte("\uFEFF")); !utf8.Valid(p) {
+		return kit.Corrupt("a text that is not UTF-8")
+	}
 	if t.size += int64(len(p)); t.size > l.Meta {
 		return kit.TooLarge("more than %d bytes of texts of samples", l.Meta)
 	}

@@ -176,7 +176,7 @@ func TestTreesRefused(t *testing.T) {
 // images of other names.
 func TestTextsBeforeImages(t *testing.T) {
 	t.Parallel()
-	fs := tree(t, "3.cls=7\n0.jpg\n1.jpg\n2.jpg\n0.cls=1\n3.jpg\n2.cls=2\n1.cls=4")
+	fs := tree(t, "3.cls=\uFEFF7\n0.jpg\n1.jpg\n2.jpg\n0.cls=1\n3.jpg\n2.cls=2\n1.cls=4")
 	for way, got := range everyWay(t, fs, "") {
 		if len(got.IDs) != 4 || got.Meta["3"] != `[{"label":7}]` {
 			t.Errorf("%s: %v", way, got.Meta)
