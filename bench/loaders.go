@@ -194,10 +194,11 @@ func (b *bench) mdsShards(ctx context.Context, p *python, data, meta string, n i
 	if w.frames != int64(n) {
 		return fmt.Errorf("StreamingDataset's writer wrote %d frames of %d", w.frames, n)
 	}
-	return filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
+	err = filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		return errors.Join(b.uploadFile(ctx, "mds/"+filepath.ToSlash(strings.TrimPrefix(file, dir+string(filepath.Separator))), file), os.Remove(file))
+		return b.uploadFile(ctx, "mds/"+filepath.ToSlash(strings.TrimPrefix(file, dir+string(filepath.Separator))), file)
 	})
+	return errors.Join(err, os.RemoveAll(dir))
 }
