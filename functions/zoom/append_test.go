@@ -130,8 +130,8 @@ func TestAppend(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if a.Kept == 0 || a.Tracks == 0 {
-					t.Errorf("%+v", a)
+				if a.Kept == 0 || a.Tracks == 0 || a.Whole != "" {
+					t.Errorf("part %d: %+v", i, a)
 				}
 			}
 			got := content(t, f)
