@@ -2,7 +2,6 @@ package zoomindex
 
 import (
 	"context"
-	"sort"
 
 	"github.com/farread/farread/rangeio"
 )
@@ -10,28 +9,25 @@ import (
 // held is a Reader that has some of the bytes of another one.
 type held struct {
 	rangeio.Reader
-	list []rangeio.Span // in order, apart from each other
+	list []rangeio.Span
 }
 
-// add takes bytes that were read.
-func (h *held) add(spans ...rangeio.Span) {
-	h.list = append(h.list, spans...)
-	sort.Slice(h.list, func(i, j int) bool { return h.list[i].Off < h.list[j].Off })
-}
-
-// has fills p from the bytes at off, if they are there.
+// has fills p from the bytes at off, if all are there.
 func (h *held) has(off int64, p []byte) bool {
-	i := sort.Search(len(h.list), func(i int) bool { return h.list[i].Off > off }) - 1
-	for ; i >= 0; i-- { // what begins before may be shorter
-		if s := &h.list[i]; off-s.Off <= int64(len(s.P)) && int64(len(p)) <= int64(len(s.P))-(off-s.Off) {
-			copy(p, s.P[off-s.Off:])
-			return true
+	for len(p) > 0 {
+		n := 0
+		for i := range h.list {
+			if s := &h.list[i]; off >= s.Off && off-s.Off < int64(len(s.P)) {
+				n = copy(p, s.P[off-s.Off:])
+				break
+			}
 		}
-		if i > 0 && h.list[i-1].Off+int64(len(h.list[i-1].P)) <= off {
+		if n == 0 {
 			return false
 		}
+		off, p = off+int64(n), p[n:]
 	}
-	return false
+	return true
 }
 
 // ReadRanges implements rangeio.Reader.

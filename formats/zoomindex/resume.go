@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/index"
@@ -51,6 +52,7 @@ type resumption struct {
 	s    *state
 	told map[int32]*trackMeta
 	runs [][]packetRun // of each track, in front of the cut
+	next [][]packetRun // of each track, behind it: one, or none
 	u    unpacker
 }
 
@@ -82,6 +84,9 @@ func (z *resumption) resume(ctx context.Context, w io.Writer, o zoomcache.Resume
 		return nil, none, noResume("its index does not fit it (%s)", err)
 	case err != nil:
 		return nil, none, err
+	}
+	if !z.last(is.Last) {
+		return nil, none, noResume("its index does not fit its last packets")
 	}
 	for i, t := range z.x.tracks {
 		if err := z.counts(t, z.runs[i], dropped[t.t.Number]); err != nil {
@@ -144,7 +149,7 @@ func (z *resumption) open(ctx context.Context) (err error) {
 // of the pages in front of the cut the lists of packets and those that say how others are packed.
 func (z *resumption) read(ctx context.Context) error {
 	at, tail := z.ix.Tail()
-	z.held.add(rangeio.Span{Off: at, P: tail})
+	z.held.list = append(z.held.list, rangeio.Span{Off: at, P: tail})
 	var spans []rangeio.Span
 	want := func(off, n int64) {
 		if n = min(n, z.f.Size()-off); off >= 0 && n > 0 && off < min(at, z.s.cut) {
@@ -187,7 +192,7 @@ func (z *resumption) read(ctx context.Context) error {
 	if err := z.held.Reader.ReadRanges(ctx, spans); err != nil {
 		return wrapRead(z.s.cut, err)
 	}
-	z.held.add(spans...)
+	z.held.list = append(z.held.list, spans...)
 	return nil
 }
 
@@ -210,7 +215,7 @@ func (z *resumption) page(ctx context.Context, s *index.Section, k int) ([]byte,
 // list reads the list of packets of track i, as far as they lie in front of the cut.
 func (z *resumption) list(ctx context.Context, i int) error {
 	s := z.ix.Section(index.Name{Kind: sectionRuns, Of: int64(z.x.tracks[i].t.Number)})
-	var runs []packetRun
+	var runs, next []packetRun
 	if s != nil {
 		for k := range s.Pages {
 			p, err := z.page(ctx, s, k)
@@ -222,17 +227,18 @@ func (z *resumption) list(ctx context.Context, i int) error {
 				return err
 			}
 			for _, r := range more {
-				if n := len(runs); n > 0 && (r.off < runs[n-1].end() || r.entry < runs[n-1].exit) {
+				switch n := len(runs); {
+				case n > 0 && (r.off < runs[n-1].end() || r.entry < runs[n-1].exit):
 					return noResume("its list of packets is not in order")
+				case r.end() > z.s.cut:
+					next = append(next, r)
+				default:
+					runs = append(runs, r)
 				}
-				if r.end() > z.s.cut {
-					break
-				}
-				runs = append(runs, r)
 			}
 		}
 	}
-	if z.runs = append(z.runs, runs); int64(len(runs)) != z.s.tracks[i].windows {
+	if z.runs, z.next = append(z.runs, runs), append(z.next, next); int64(len(runs)) != z.s.tracks[i].windows || len(next) > 1 {
 		return noResume("its list of packets is another")
 	}
 	return nil
@@ -257,6 +263,22 @@ func (z *resumption) mark(i int) zoomcache.TrackMark {
 		m.Waiting = append(m.Waiting, zoomcache.SummaryAt{Off: off, Level: int32(b + 1), Entry: runs[last-1<<b].entry, Exit: runs[last-1].exit})
 	}
 	return m
+}
+
+// last reports whether the list of packets says the same of the last ones as they do.
+func (z *resumption) last(list []*zoomcache.Packet) bool {
+	for i, t := range z.x.tracks {
+		var own []packetRun
+		for _, p := range list {
+			if p.Track == t.t.Number {
+				own = append(own, packetRun{entry: p.Entry, exit: p.Exit, count: int64(p.Count), off: p.Off, len: p.Len})
+			}
+		}
+		if !slices.Equal(own, z.next[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // counts sets the totals of a track, without what lies behind the cut.
