@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -137,6 +138,29 @@ func TestAppendKinds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAppendToldWhole: if a series has to be read whole, explain and pack say why, in a line.
+func TestAppendToldWhole(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	k := grownKinds()[0]
+	write(t, at("0.csv"), k.part(0, 1<<20))
+	write(t, at("1.csv"), k.part(1, 4000))
+	run(t, append([]string{"pack", at("0.csv"), at("x.zoom")}, k.flags...)...)
+	p := read(t, at("x.zoom"))
+	write(t, at("x.zoom"), p[:binary.BigEndian.Uint64(p[len(p)-40:])]) // cut where the plain file ends
+	for _, verb := range []string{"explain", "pack"} {
+		if r := (runner{}).run(t, verb, "--append", at("1.csv"), at("x.zoom")); r.code != 0 || !strings.Contains(r.stderr, "all of it was read, once: it has no index inside") {
+			t.Errorf("%s: exit %d %q", verb, r.code, r.stderr)
+		}
+	}
+	write(t, at("2.csv"), k.part(2, 4000))
+	if r := (runner{}).run(t, "pack", "--append", at("2.csv"), at("x.zoom")); r.code != 0 || r.stderr != "" {
+		t.Errorf("the next one: exit %d %q", r.code, r.stderr)
+	}
+	run(t, "verify", at("x.zoom"))
 }
 
 // TestAppendKindsInS3: S3 copies what is there, and of appends side by side none is lost: each

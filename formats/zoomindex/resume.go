@@ -105,10 +105,10 @@ func (z *resumption) resume(ctx context.Context, w io.Writer, o zoomcache.Resume
 // open reads the directory and the state.
 func (z *resumption) open(ctx context.Context) (err error) {
 	z.ix, err = index.Open(ctx, z.held, index.Options{Gap: zoomcache.BlockHeaderLen, Limits: z.f.Limits()})
-	if errors.Is(err, index.ErrUnusable) {
-		return noResume("it has no index inside")
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, index.ErrUnusable):
+		return noResume("it has no index inside that can be used (%s)", index.Reason(err))
+	case err != nil:
 		return err
 	}
 	plain := File{File: z.f}

@@ -164,9 +164,8 @@ func plainOf(t *testing.T, v []float64) []byte {
 }
 
 // damageable is a short file with several levels, and what it is with more samples.
-func damageable(t testing.TB) (p []byte, more []float64, want []byte) {
-	all := noise(5, 23_000)
-	const n = 21_800
+func damageable(t testing.TB, n int) (p []byte, more []float64, want []byte) {
+	all := noise(5, n+1200)
 	return fileOf(t, all[:n], WriteOptions{}), all[n:], fileOf(t, all, WriteOptions{})
 }
 
@@ -174,7 +173,7 @@ func damageable(t testing.TB) (p []byte, more []float64, want []byte) {
 // refused.
 func TestResumeDamaged(t *testing.T) {
 	t.Parallel()
-	p, more, want := damageable(t)
+	p, more, want := damageable(t, 21_800)
 	plain := openView(t, p)
 	ix, err := plain.ix.open(t.Context(), plain)
 	if err != nil {
@@ -210,7 +209,7 @@ func TestResumeDamaged(t *testing.T) {
 // out.
 func TestResumeMoved(t *testing.T) {
 	t.Parallel()
-	p, more, _ := damageable(t)
+	p, more, _ := damageable(t, 21_800)
 	w, err := openView(t, p).ix.open(t.Context(), openView(t, p))
 	if err != nil {
 		t.Fatal(err)
@@ -296,14 +295,14 @@ func withState(t testing.TB, p, raw []byte) []byte {
 // FuzzResume: whatever the state says, and whatever byte of the file is another one, a file goes on or is
 // refused, without a panic; what comes out is a file whose blocks follow each other.
 func FuzzResume(f *testing.F) {
-	p, more, want := damageable(f)
+	p, more, want := damageable(f, 7400)
 	raw := stateOf(f, p).append(nil)
 	if got, _, err := resumed(f, withState(f, p, raw), more, WriteOptions{}); err != nil || !bytes.Equal(got, want) {
 		f.Fatal("the same state gives another file", err)
 	}
 	f.Add(raw, uint32(0), byte(0))
 	f.Add(raw, uint32(len(p)-70), byte(3))
-	f.Add(raw, uint32(170_000), byte(64))
+	f.Add(raw, uint32(60_000), byte(64))
 	f.Fuzz(func(t *testing.T, raw []byte, at uint32, flip byte) {
 		q := withState(t, p, raw)
 		q[int(at)%len(q)] ^= flip
