@@ -29,8 +29,8 @@ func noise(seed uint64, n int) []float64 {
 }
 
 // fileOf writes a file of these samples.
-func fileOf(t testing.TB, v []float64, o WriteOptions) []byte {
-	t.Helper()
+func fileOf(tb testing.TB, v []float64, o WriteOptions) []byte {
+	tb.Helper()
 	var file bytes.Buffer
 	w, err := zoomcache.NewWriter(&file, zoomcache.WriteOptions{Tracks: noisyTrack(), Sink: NewBuilder(noisyTrack(), o)})
 	if err == nil {
@@ -39,7 +39,7 @@ func fileOf(t testing.TB, v []float64, o WriteOptions) []byte {
 		}
 	}
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return file.Bytes()
 }
@@ -59,16 +59,16 @@ func (c *counted) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
 }
 
 // resumed goes on with a file by its index.
-func resumed(t testing.TB, p []byte, more []float64, o WriteOptions) (out []byte, read int64, err error) {
-	t.Helper()
+func resumed(tb testing.TB, p []byte, more []float64, o WriteOptions) (out []byte, read int64, err error) {
+	tb.Helper()
 	r := &counted{Reader: readerOf(p)}
-	f, err := zoomcache.Open(t.Context(), r, zoomcache.Options{Head: minHead})
+	f, err := zoomcache.Open(tb.Context(), r, zoomcache.Options{Head: minHead})
 	if err != nil {
 		return nil, 0, err
 	}
 	x := NewBuilder(f.Header().Tracks, o)
 	var tail bytes.Buffer
-	w, is, err := Resume(t.Context(), f, r, x, &tail, zoomcache.ResumeOptions{Sink: x})
+	w, is, err := Resume(tb.Context(), f, r, x, &tail, zoomcache.ResumeOptions{Sink: x})
 	if err != nil {
 		return nil, r.bytes, err
 	}
@@ -164,9 +164,9 @@ func plainOf(t *testing.T, v []float64) []byte {
 }
 
 // damageable is a short file with several levels, and what it is with more samples.
-func damageable(t testing.TB, n int) (p []byte, more []float64, want []byte) {
+func damageable(tb testing.TB, n int) (p []byte, more []float64, want []byte) {
 	all := noise(5, n+1200)
-	return fileOf(t, all[:n], WriteOptions{}), all[n:], fileOf(t, all, WriteOptions{})
+	return fileOf(tb, all[:n], WriteOptions{}), all[n:], fileOf(tb, all, WriteOptions{})
 }
 
 // TestResumeDamaged: whatever byte of the index is another one, the file goes on right, or is
@@ -233,41 +233,41 @@ func TestResumeMoved(t *testing.T) {
 }
 
 // stateOf reads the state in a file.
-func stateOf(t testing.TB, p []byte) *state {
-	t.Helper()
-	ix, err := index.Open(t.Context(), readerOf(p), index.Options{Gap: zoomcache.BlockHeaderLen})
+func stateOf(tb testing.TB, p []byte) *state {
+	tb.Helper()
+	ix, err := index.Open(tb.Context(), readerOf(p), index.Options{Gap: zoomcache.BlockHeaderLen})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	pages, err := ix.Pages(t.Context(), index.Parts{Section: ix.Section(index.Name{Kind: sectionState}), I: 0, J: 1})
+	pages, err := ix.Pages(tb.Context(), index.Parts{Section: ix.Section(index.Name{Kind: sectionState}), I: 0, J: 1})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var u unpacker
 	if err := u.open(pages[0]); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	s, ok := parseState(bytes.Clone(u.p), 1)
 	if !ok {
-		t.Fatal("no state")
+		tb.Fatal("no state")
 	}
 	return s
 }
 
 // withState is the file with another state, as if it were the right one.
-func withState(t testing.TB, p, raw []byte) []byte {
-	t.Helper()
-	ix, err := index.Open(t.Context(), readerOf(p), index.Options{Gap: zoomcache.BlockHeaderLen})
+func withState(tb testing.TB, p, raw []byte) []byte {
+	tb.Helper()
+	ix, err := index.Open(tb.Context(), readerOf(p), index.Options{Gap: zoomcache.BlockHeaderLen})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var b index.Builder
 	var list []*index.SectionBuilder
 	for i := range ix.Sections {
 		s := &ix.Sections[i]
-		pages, err := ix.Pages(t.Context(), index.Parts{Section: s, I: 0, J: len(s.Pages)})
+		pages, err := ix.Pages(tb.Context(), index.Parts{Section: s, I: 0, J: len(s.Pages)})
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		to := b.Section(s.Name)
 		for k, q := range pages {
@@ -280,7 +280,7 @@ func withState(t testing.TB, p, raw []byte) []byte {
 	}
 	built, err := b.Finish(list, index.Binding{}, ix.Meta)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	out := bytes.Clone(p[:ix.Trailer.Off])
 	binary.BigEndian.PutUint32(out[len(out)-4:], uint32(built.Len))

@@ -48,37 +48,10 @@ func TestAppendTrace(t *testing.T) {
 	var log tracetest.Log
 	most := map[bool]int64{true: 11 << 20, false: 5 << 20} // of a long series 6 MiB of index and a quarter more
 	for _, mb := range []int{25, 200} {
-		n := racetest.Share(mb<<17, 16)
-		m := memstore.New(memstore.Config{Name: "s3://b"})
-		w, err := m.Create(t.Context(), "x.zoom", objstore.PutOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer w.Abort()
-		if _, err := zoom.Write(t.Context(), w, hum{0, n}, zoom.WriteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Commit(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		var c objstore.Counter
-		b := objstore.Chain(m, log.Middleware(), objstore.Count(&c))
-		o, err := objstore.Open(t.Context(), b, "x.zoom", objstore.OpenOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := os.Create(filepath.Join(t.TempDir(), "tail"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close() //nolint:errcheck // what was written is not read
-		a, err := zoom.Append(t.Context(), o, f, hum{n, n + 60_000}, zoom.AppendOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, a, size := minute(t, &log, racetest.Share(mb<<17, 16))
 		did := c.Stats()
 		sent := a.Size - a.Kept
-		log.Note(fmt.Sprintf("%d bytes, %d kept, %d new", o.Size(), a.Kept, sent))
+		log.Note(fmt.Sprintf("%d bytes, %d kept, %d new", size, a.Kept, sent))
 		log.Step(fmt.Sprintf("a minute behind %d MB", mb))
 		if a.Whole != "" || did.Requests > 20 || did.Bytes > most[mb > 100] || sent > most[mb > 100]+(2<<20) {
 			t.Errorf("%d MB: %+v: %d requests, %d phases, %d bytes read, %d new", mb, a, did.Requests, did.Phases, did.Bytes, sent)
@@ -88,4 +61,37 @@ func TestAppendTrace(t *testing.T) {
 	if !racetest.On {
 		log.Golden(t, "testdata/append.trace")
 	}
+}
+
+// minute appends a minute to a series of n samples.
+func minute(t *testing.T, log *tracetest.Log, n int) (*objstore.Counter, zoom.Appended, int64) {
+	t.Helper()
+	m := memstore.New(memstore.Config{Name: "s3://b"})
+	w, err := m.Create(t.Context(), "x.zoom", objstore.PutOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	if _, err := zoom.Write(t.Context(), w, hum{0, n}, zoom.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c := &objstore.Counter{}
+	b := objstore.Chain(m, log.Middleware(), objstore.Count(c))
+	o, err := objstore.Open(t.Context(), b, "x.zoom", objstore.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(filepath.Join(t.TempDir(), "tail"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // what was written is not read
+	a, err := zoom.Append(t.Context(), o, f, hum{n, n + 60_000}, zoom.AppendOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, a, o.Size()
 }
