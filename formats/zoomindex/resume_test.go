@@ -165,6 +165,7 @@ func plainOf(t *testing.T, v []float64) []byte {
 
 // damageable is a short file with several levels, and what it is with more samples.
 func damageable(tb testing.TB, n int) (p []byte, more []float64, want []byte) {
+	tb.Helper()
 	all := noise(5, n+1200)
 	return fileOf(tb, all[:n], WriteOptions{}), all[n:], fileOf(tb, all, WriteOptions{})
 }

@@ -88,7 +88,7 @@ func minute(t *testing.T, log *tracetest.Log, n int) (*objstore.Counter, zoom.Ap
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // what was written is not read
+	defer f.Close()
 	a, err := zoom.Append(t.Context(), o, f, hum{n, n + 60_000}, zoom.AppendOptions{})
 	if err != nil {
 		t.Fatal(err)
