@@ -38,6 +38,7 @@ type appendReport struct {
 	Stored   int64    `json:"stored"`             // bytes of the output
 	Sent     int64    `json:"sent"`               // of them, bytes that went to the store
 	Copied   int64    `json:"copied"`             // of them, bytes that the store copied itself
+	Whole    string   `json:"whole,omitempty"`    // why all of a series was read
 	Warnings []string `json:"warnings,omitempty"` // about SRC
 }
 
@@ -62,6 +63,13 @@ func (r *appendReport) tell(a *app) error {
 	}
 	_, err := fmt.Fprintf(a.stdout, "%s: %s stored in %s (%s)\n  %s\n", added, human.Size(r.Bytes), human.Size(r.Stored), how, human.Printable(r.Output))
 	return err
+}
+
+// tellWhole says why an append has read all that was there.
+func (a *app) tellWhole(rep *appendReport) {
+	if rep.Whole != "" {
+		a.warn(rep.Output, "all of it was read, once: "+rep.Whole)
+	}
 }
 
 // A growth says how files of one format grow by --append.
@@ -119,11 +127,13 @@ func (a *app) appendTo(ctx context.Context, p *packer, srcs []string, dst target
 		return err
 	}
 	if a.rehearsal != nil {
+		a.tellWhole(rep)
 		return a.tellAppend(rep)
 	}
 	for _, w := range rep.Warnings {
 		a.warn(srcs[0], w)
 	}
+	a.tellWhole(rep)
 	return rep.tell(a)
 }
 
@@ -245,7 +255,7 @@ func growSeries(ctx context.Context, a *app, src string, o *objstore.Object, f *
 		b := a.newBar("pack", ob.Size())
 		defer b.clear()
 		did, err := zoom.Append(ctx, o, file, s, zoom.AppendOptions{Rate: w.Rate, Origin: w.Origin, Watermark: w.Watermark, Progress: b.set})
-		rep.Tracks, rep.Added = did.Tracks, did.Added
+		rep.Tracks, rep.Added, rep.Whole = did.Tracks, did.Added, did.Whole
 		return at(src, err)
 	}, rep)
 }

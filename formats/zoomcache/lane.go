@@ -17,6 +17,7 @@ type lane interface {
 	made() *cascade                     // the summary blocks that push or finish made
 	clear()                             // drops the gathered values
 	load(v *Values, stamps []int64)     // replaces the gathered values by v, without a copy
+	wait(b *Block, body []byte) bool    // takes a summary that waits for the second of its pair; false: it is damaged
 }
 
 func newLane(t *TrackWriter) lane {

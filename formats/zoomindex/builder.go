@@ -21,6 +21,7 @@ const (
 	sectionBins  = 3 // spans finer than a packet
 	sectionRuns  = 4 // packets
 	sectionPlace = 5 // about where packets lie, for those with long lists of them
+	sectionState = 6 // one page: what a Builder needs to go on (state.go)
 
 	// rawView is how many bytes of samples a view of 2000 points may read for each
 	// point. A bin has as many bytes of samples: for fewer samples it is better to read
@@ -74,6 +75,9 @@ type Builder struct {
 	long    int64         // size from which a list of packets is long
 	whole   []stat        // stats of a window
 	fine    []stat        // stats of its bins
+	marks   marks         // what was so in front of the last flush
+	note    []byte        // page of sectionState
+	grace   int64         // memory that the pages may take until the next Between
 }
 
 // A trackIndex gathers the index of one track.
@@ -101,6 +105,9 @@ type trackIndex struct {
 	f32   []float32
 	f64   []float64
 	count zoomcache.TrackCount // totals of all blocks
+	was   trackState           // what was so in front of flush gen, without levels
+	gen   int
+	sums  []sumMark // the last summary of each level of the file
 }
 
 // NewBuilder makes a Builder for a file with these tracks, those of its
@@ -148,6 +155,8 @@ func (x *Builder) Window(w *zoomcache.Window) error {
 		return nil
 	}
 	t.shown = true
+	x.marks.window(t.t.Number)
+	t.save(x.marks.gen)
 	width := t.t.Codec.Width()
 	n := w.Values.N / width
 	if n == 0 {
@@ -284,6 +293,7 @@ func (x *Builder) Packet(b *zoomcache.Block) error {
 	if t == nil {
 		return nil
 	}
+	x.marks.packet(b)
 	t.count.Add(b)
 	if t.out || b.Count == 0 {
 		return nil
@@ -342,6 +352,8 @@ func (x *Builder) Summary(s *zoomcache.Summary) error { return x.SummaryBlock(&s
 // SummaryBlock implements zoomcache.BlockSink.
 func (x *Builder) SummaryBlock(b *zoomcache.Block) error {
 	if t := x.track(b.Track); t != nil {
+		x.marks.summary = true
+		t.mark(b, x.marks.gen)
 		t.count.Add(b)
 	}
 	return nil
@@ -349,7 +361,11 @@ func (x *Builder) SummaryBlock(b *zoomcache.Block) error {
 
 // finish makes the index.
 func (x *Builder) finish(bind index.Binding) (index.Built, error) {
-	var ends, levels, runs, small, coarse []*index.SectionBuilder
+	var first, ends, levels, runs, small, coarse []*index.SectionBuilder
+	if x.note != nil {
+		first = append(first, x.b.Section(index.Name{Kind: sectionState}))
+		first[0].Add(0, 0, 1, x.note)
+	}
 	top := 0
 	for _, t := range x.tracks {
 		if t.out || !t.any {
@@ -384,7 +400,7 @@ func (x *Builder) finish(bind index.Binding) (index.Built, error) {
 			}
 		}
 	}
-	return x.b.Finish(slices.Concat(runs, ends, levels, small, coarse), bind, x.meta())
+	return x.b.Finish(slices.Concat(first, runs, ends, levels, small, coarse), bind, x.meta())
 }
 
 // place makes the section that tells roughly where the packets of a track lie.
@@ -432,11 +448,13 @@ func (x *Builder) held() int64 { return x.b.Held() + x.sheets }
 // Between implements zoomcache.Interleaver. If the pages take too much memory, it
 // writes the longest sections into the file.
 func (x *Builder) Between(add func(track int32, payload ...[]byte) (int64, error)) error {
+	x.grace = 0
 	for x.held() > x.o.MaxMemory {
 		s := x.longest()
 		if s == nil || s.Waiting() < leastExtent {
 			return nil
 		}
+		x.marks.spills(&x.b)
 		x.spilled += zoomcache.BlockHeaderLen + s.Waiting()
 		err := s.Spill(func(pieces ...[]byte) (int64, error) {
 			off, err := add(x.indexTrack(), pieces...)
@@ -476,6 +494,9 @@ func (x *Builder) Spilled() int64 { return x.spilled }
 // Finish implements zoomcache.Sink: it appends the index and its trailer, each in a packet
 // of a track that no header declares.
 func (x *Builder) Finish(end int64, add func(track int32, payload ...[]byte) (int64, error)) error {
+	if err := x.remember(); err != nil {
+		return err
+	}
 	ix, err := x.finish(index.Binding{})
 	if err != nil {
 		return err

@@ -36,6 +36,8 @@ type guess struct {
 	parts []guessPart
 	age   int
 	share float64 // size of the first page divided by its original size
+	pages int     // pages so far
+	fresh int     // number of the page, from 1, for which the guess was made
 }
 
 type guessPart struct {
@@ -79,6 +81,7 @@ const (
 // bytes themselves if the stream is not shorter. The result is valid until the next
 // call.
 func (k *packer) pack(g *guess) ([]byte, error) {
+	g.pages++
 	k.out.out = binary.AppendUvarint(k.out.out[:0], uint64(len(k.raw)))
 	at := len(k.out.out)
 	k.out.out = append(k.out.out, zlibHeader...)
@@ -149,7 +152,7 @@ func (k *packer) look(g *guess) (fresh bool, err error) {
 		g.age--
 		return false, nil
 	}
-	g.age, g.parts = guessAge, g.parts[:0]
+	g.age, g.parts, g.fresh = guessAge, g.parts[:0], g.pages
 	from := 0
 	for _, end := range k.parts {
 		p, err := k.guess(k.raw[from:end])

@@ -25,6 +25,8 @@ type levelIndex struct {
 	full        bool
 	entry, exit int64
 	n           int64
+	was         levelState // what was so in front of flush gen
+	gen         int
 }
 
 // levelName is the name of level[i] of a track.
@@ -108,6 +110,8 @@ func (x *Builder) bin(t *trackIndex, fine *levelIndex, entry int64, v *zoomcache
 		}
 		st = joinBins(st, width, int(l.size)/size)
 		size = int(l.size)
+		l.save(x.marks.gen)
+		l.total += int64((n + size - 1) / size)
 		// Add as many at a time as the page has room for.
 		for at := 0; at < n; {
 			if err := x.room(t, l); err != nil {
@@ -164,7 +168,7 @@ func (x *Builder) room(t *trackIndex, l *levelIndex) error {
 	if err := x.flush(l); err != nil {
 		return err
 	}
-	for x.held() > x.o.MaxMemory/4*5 && x.coarsen() {
+	for x.held() > max(x.o.MaxMemory/4*5, x.grace) && x.coarsen() {
 		continue
 	}
 	return nil

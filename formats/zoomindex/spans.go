@@ -158,6 +158,7 @@ func (x *Builder) joined(t *trackIndex, k int) error {
 	if j.l == nil {
 		return x.push(t, j.entry, j.exit, n, j.st)
 	}
+	j.l.save(x.marks.gen)
 	if err := x.room(t, j.l); err != nil {
 		return err
 	}
@@ -230,6 +231,7 @@ func (x *Builder) pushAt(t *trackIndex, i int, entry, exit, n int64, st []stat, 
 			x.addLevel(t)
 		}
 		l := t.level[i]
+		l.save(x.marks.gen)
 		if err := x.room(t, l); err != nil {
 			return err
 		}

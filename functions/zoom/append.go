@@ -2,6 +2,7 @@ package zoom
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -33,6 +34,8 @@ type Appended struct {
 	Samples int64 // samples that were read of what is there and written again, of all tracks together
 	Kept    int64 // bytes of the old file that stay as they are, in front of the new ones
 	Size    int64 // bytes of the whole file
+	// Whole says why the whole old file was read; "": only its head, its index and its last packets.
+	Whole string
 }
 
 // Append writes the samples of a series behind those of the zoom-cache file in old. to is
@@ -79,7 +82,7 @@ func Append(ctx context.Context, old rangeio.Reader, to formats.File, s Series, 
 	if err != nil {
 		return Appended{}, err
 	}
-	return Appended{Tracks: len(g.h.Tracks), Added: g.added, Samples: g.again, Kept: g.kept, Size: g.p.w.Offset()}, nil
+	return Appended{Tracks: len(g.h.Tracks), Added: g.added, Samples: g.again, Kept: g.kept, Size: g.p.w.Offset(), Whole: g.whole}, nil
 }
 
 // A grower appends a series to a file.
@@ -97,6 +100,7 @@ type grower struct {
 	added int64
 	any   bool
 	last  int64    // stamp behind which the next ones lie, if any
+	whole string   // why the file was read whole
 	have  []Column // at variable rate: what is not written yet
 	conv  []converter
 }
@@ -202,20 +206,10 @@ func (g *grower) resume(ctx context.Context, f *zoomcache.File, old rangeio.Read
 	g.p = &pump{list: g.h.Tracks, conv: make([]converter, len(g.h.Tracks))}
 	g.conv = make([]converter, len(g.h.Tracks))
 	g.out.f = to
-	g.sink = &sealSink{index: newIndex(WriteOptions{}, g.h.Tracks)}
-	var is zoomcache.Resumed
-	replay := func() error {
-		var err error
-		g.p.w, is, err = zoomcache.Resume(ctx, f, &g.out, zoomcache.ResumeOptions{Watermark: -1, Parallel: g.o.Parallel, Sink: g.sink})
-		return err
-	}
-	var err error
-	if x := g.sink.index; x != nil {
-		if err = x.Replay(replay); err == nil {
-			err = dropSpilled(ctx, x, old, is.Other)
-		}
-	} else {
-		err = replay()
+	is, err := g.byIndex(ctx, f, old)
+	if errors.Is(err, zoomindex.ErrNoResume) {
+		g.whole = strings.TrimSuffix(err.Error(), ": "+zoomindex.ErrNoResume.Error())
+		is, err = g.byPass(ctx, f, old)
 	}
 	if err != nil {
 		return err
@@ -231,6 +225,37 @@ func (g *grower) resume(ctx context.Context, f *zoomcache.File, old rangeio.Read
 	}
 	g.window(is.Window)
 	return g.reopen(&is) //nolint:contextcheck // the writer computes
+}
+
+// byIndex goes on where the index inside the file says.
+func (g *grower) byIndex(ctx context.Context, f *zoomcache.File, old rangeio.Reader) (is zoomcache.Resumed, err error) {
+	g.sink = &sealSink{index: newIndex(WriteOptions{}, g.h.Tracks)}
+	if g.sink.index == nil {
+		return is, fmt.Errorf("a file of %d tracks has no index: %w", len(g.h.Tracks), zoomindex.ErrNoResume)
+	}
+	g.p.w, is, err = zoomindex.Resume(ctx, f, old, g.sink.index, &g.out, g.resumeOptions())
+	return is, err
+}
+
+func (g *grower) resumeOptions() zoomcache.ResumeOptions {
+	return zoomcache.ResumeOptions{Watermark: -1, Parallel: g.o.Parallel, Sink: g.sink}
+}
+
+// byPass goes on after one pass over the file.
+func (g *grower) byPass(ctx context.Context, f *zoomcache.File, old rangeio.Reader) (is zoomcache.Resumed, err error) {
+	g.sink = &sealSink{index: newIndex(WriteOptions{}, g.h.Tracks)}
+	replay := func() error {
+		g.p.w, is, err = zoomcache.Resume(ctx, f, &g.out, g.resumeOptions())
+		return err
+	}
+	x := g.sink.index
+	if x == nil {
+		return is, replay()
+	}
+	if err := x.Replay(replay); err != nil {
+		return is, err
+	}
+	return is, dropSpilled(ctx, x, old, is.Other)
 }
 
 // dropSpilled tells the index which bytes of the file are parts of the old one.

@@ -130,8 +130,8 @@ func TestAppend(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if a.Kept == 0 || a.Tracks == 0 {
-					t.Errorf("%+v", a)
+				if a.Kept == 0 || a.Tracks == 0 || a.Whole != "" {
+					t.Errorf("part %d: %+v", i, a)
 				}
 			}
 			got := content(t, f)
@@ -150,6 +150,35 @@ func TestAppend(t *testing.T) {
 			r, err := again.Recompute(t.Context(), nil)
 			t.Logf("%+v %v", r, err)
 		})
+	}
+}
+
+// TestAppendWhole: a file without an index, or with a damaged one, grows to the same bytes by a
+// pass over it, and says why.
+func TestAppendWhole(t *testing.T) {
+	t.Parallel()
+	v := some(9000)
+	part := func(i, j int) zoom.Series {
+		s, err := series(t, "x.npy", npyOf(t, "<i2", false, packed(binary.LittleEndian, v[i:j]), int64(j-i)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	want := content(t, onDisk(t, part(0, 9000), zoom.WriteOptions{}))
+	for _, o := range []zoom.WriteOptions{{NoIndex: true}, {}} {
+		f, says := onDisk(t, part(0, 5000), o), "no trailer"
+		if !o.NoIndex {
+			p := content(t, f)
+			if _, err := f.WriteAt([]byte{^p[len(p)-200]}, int64(len(p)-200)); err != nil {
+				t.Fatal(err)
+			}
+			says = "damaged"
+		}
+		a, err := grow(t, f, part(5000, 9000), zoom.AppendOptions{})
+		if err != nil || !strings.Contains(a.Whole, says) || !bytes.Equal(content(t, f), want) {
+			t.Errorf("%+v, %v: %d bytes, want %d", a, err, len(content(t, f)), len(want))
+		}
 	}
 }
 
