@@ -28,6 +28,17 @@ func (f *File) Totals(ctx context.Context) (list []zoomcache.TrackCount, ok bool
 	return list, true, nil
 }
 
+// Between tells where the packets lie that are behind the plain file and in front of the
+// index: those of tracks that no header declares, such as seals. ok is false if there is no
+// index in the file. It costs what Totals costs.
+func (f *File) Between(ctx context.Context) (from, to int64, ok bool, err error) {
+	ix, err := f.ix.open(ctx, f)
+	if err != nil || ix == nil || ix.beside {
+		return 0, 0, false, err
+	}
+	return ix.Trailer.Plain, ix.Trailer.Off - zoomcache.BlockHeaderLen, true, nil
+}
+
 // total returns the totals of one track, from the index. Without an index it makes a
 // pass over the file.
 func (f *File) total(ctx context.Context, t *zoomcache.Track) (zoomcache.TrackCount, error) {
