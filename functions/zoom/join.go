@@ -18,6 +18,8 @@ const (
 	// maxDraft is how many bytes a function writes into its temporary file, on a disk of
 	// 512 MB.
 	maxDraft = 384 << 20
+	// maxJoined is how long a dataset may get: its index is held.
+	maxJoined = 1 << 30
 	// passes is the rate by which the time is estimated that the readings of a dataset take.
 	passes = 40 << 20
 	// exact is the greatest integer up to which floats hold all of them.
@@ -146,7 +148,7 @@ func (g *seriesGrower) first() Series {
 	}
 	for i := range f.about.Tracks {
 		t := &f.about.Tracks[i]
-		if t.Rate.Num *= f.mul; about.Format == formatCSV && t.Codec.Kind.Numeric() {
+		if t.Rate.Num *= f.mul; g.o.Codec == nil && about.Format == formatCSV && t.Codec.Kind.Numeric() {
 			t.Codec = zoomcache.Codec{Kind: zoomcache.F64}
 		}
 	}
@@ -181,9 +183,12 @@ func (g *seriesGrower) Open(ctx context.Context, o *objstore.Object) (functions.
 	if err != nil {
 		return functions.Grown{}, fmt.Errorf("%s: %w", key, err)
 	}
-	record, err := recordOf(ctx, f, o)
-	if err != nil || record == nil {
-		return functions.Grown{}, err
+	record, err := recordOf(ctx, f)
+	if err != nil {
+		return functions.Grown{}, fmt.Errorf("%s: %w", key, err)
+	}
+	if record == nil {
+		return functions.Grown{}, nil
 	}
 	list, ok, err := f.Totals(ctx)
 	if err != nil {
@@ -212,6 +217,9 @@ func (g *seriesGrower) Replace(ctx context.Context, o *objstore.Object, f *draft
 	}
 	if err := kit.Fits(ctx, 2*o.Size(), passes); err != nil {
 		return err
+	}
+	if _, limited := ctx.Deadline(); limited && o.Size() > maxJoined {
+		return fmt.Errorf("a dataset of %d bytes, over %d, which are read again with each upload: let the rule begin another one: %w", o.Size(), int64(maxJoined), functions.ErrTooLong)
 	}
 	p := &placer{f: g.f, old: o, to: f, row: row, drop: drop, record: record}
 	if _, limited := ctx.Deadline(); limited {

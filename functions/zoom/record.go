@@ -75,29 +75,11 @@ func readRecord(ctx context.Context, r rangeio.Reader, b zoomcache.Block) ([]byt
 	return unpackRecord(p, b.Off)
 }
 
-// recordOf finds the record of a file by its index; nil if there is none. It is one read
-// behind those of the index.
-func recordOf(ctx context.Context, f *zoomindex.File, r rangeio.Reader) ([]byte, error) {
-	from, to, ok, err := f.Between(ctx)
-	if err != nil || !ok || to-from > maxPacked {
+// recordOf finds the record of a file by its index; nil if there is none.
+func recordOf(ctx context.Context, f *zoomindex.File) ([]byte, error) {
+	p, err := f.Extra(ctx, RecordTrack, maxPacked)
+	if err != nil || p == nil {
 		return nil, err
 	}
-	p := make([]byte, to-from)
-	if err := r.ReadRanges(ctx, []rangeio.Span{{Off: from, P: p}}); err != nil {
-		return nil, err
-	}
-	for at := from; at < to; {
-		b, err := f.ParseBlock(p[at-from:], at)
-		if err != nil {
-			return nil, err
-		}
-		if b.Size() > to-at {
-			return nil, kit.Fail(zoomcache.Format, "packet", at, kit.Corrupt("it reaches into the index"))
-		}
-		if b.Track == RecordTrack {
-			return unpackRecord(p[at-from+zoomcache.BlockHeaderLen:][:b.Len], at)
-		}
-		at += b.Size()
-	}
-	return nil, nil //nolint:nilnil // a file of one upload
+	return unpackRecord(p, -1)
 }
