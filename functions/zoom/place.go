@@ -84,11 +84,12 @@ func (p *placer) begin(ctx context.Context, g *grower) (ticks, error) {
 	h := p.f.Header()
 	mine := sameTicks()
 	if slices.Max(p.row) > 0 {
-		front, err := zoomcache.Open(ctx, p.front(), zoomcache.Options{})
+		front := p.front()
+		f, err := zoomcache.Open(ctx, front, zoomcache.Options{})
 		if err != nil {
 			return mine, err
 		}
-		return mine, g.resume(ctx, front, p.old, p.to)
+		return mine, g.resume(ctx, f, front, p.to)
 	}
 	if t := &h.Tracks[0]; t.Variable && g.about.Origin.Den != 0 {
 		var err error
