@@ -38,8 +38,8 @@ func (j *Job) join(ctx context.Context, src objstore.Bucket, u functions.Upload,
 		return nil, kit.Fail("upload", u.Key, -1, err)
 	}
 	joined := functions.Joined{Bucket: j.Out, Key: j.To, Layout: layout, Moved: func(rows int64) {
-		if j.Warn != nil {
-			j.Warn(u.Key, fmt.Sprintf("%d samples of %s lay behind its place and were moved", rows, j.To))
+		if j.Late != nil {
+			j.Late(u.Key, fmt.Sprintf("%d samples of %s lay behind its place and were moved", rows, j.To))
 		}
 	}}
 	return joined.Publish(ctx, src, u, g)

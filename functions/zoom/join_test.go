@@ -231,7 +231,9 @@ func TestJoinPlaces(t *testing.T) {
 func TestJoinForeign(t *testing.T) {
 	t.Parallel()
 	b := newJoin(t, functions.Rule{})
-	day := func(d string) []byte { return []byte("time,a\n2026-05-" + d + "T00:00:00Z,1\n2026-05-" + d + "T00:00:05Z," + d + "\n") }
+	day := func(d string) []byte {
+		return []byte("time,a\n2026-05-" + d + "T00:00:00Z,1\n2026-05-" + d + "T00:00:05Z," + d + "\n")
+	}
 	b.send(t, "02.csv", day("02"))
 	_, o := b.open(t)
 	f, err := draft.Open(t.Context(), o, draft.Options{})
@@ -351,6 +353,7 @@ func TestJoinTrace(t *testing.T) {
 	var log tracetest.Log
 	in := objstore.Chain(b.in, log.Middleware())
 	b.job.(*zoom.Job).Out = objstore.Chain(b.out, log.Middleware())
+	b.job.(*zoom.Job).Late = func(_, text string) { log.Note(text) }
 	var u functions.Upload
 	for seq, h := range []int{2, 4, 4, 3, 1} {
 		key, size := fmt.Sprintf("%d.csv", h), 0
