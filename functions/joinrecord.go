@@ -116,7 +116,7 @@ func parseJoints(p []byte, rows counts) (j joints, err error) {
 func (j *joints) encode() ([]byte, error) {
 	for {
 		j.forget(len(j.list) - maxJoints)
-		v := joinJSON{Version: joinVersion, Before: joinBefore(j.before), Uploads: j.list}
+		v := joinJSON{Version: joinVersion, Before: j.before, Uploads: j.list}
 		text, err := json.Marshal(v)
 		if err != nil || len(text) <= maxJoinRecord || len(j.list) == 1 {
 			return text, err

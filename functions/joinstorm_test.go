@@ -152,6 +152,7 @@ type joinPlay struct {
 func arrayPlay() joinPlay {
 	return joinPlay{key: joinKey, format: b2nd.Format, rules: joinRules(), items: partItems, read: dataset,
 		upload: func(tb testing.TB, n, version int) (string, []byte) {
+			tb.Helper()
 			return fmt.Sprintf("minutes/%02d.npy", n), part(tb, n, version)
 		}}
 }

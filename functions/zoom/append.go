@@ -258,7 +258,7 @@ func (g *grower) fresh(to formats.File) error {
 		return err
 	}
 	g.window(0)
-	return g.reopen(&zoomcache.Resumed{}) //nolint:contextcheck // the writer computes
+	return g.reopen(&zoomcache.Resumed{})
 }
 
 // dropSpilled tells the index which bytes of the file are parts of the old one.

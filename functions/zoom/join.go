@@ -71,16 +71,16 @@ func (g *seriesGrower) look(ctx context.Context) error {
 		return nil
 	}
 	g.rows = make([]int64, len(about.Tracks))
-	last, any := int64(0), false
+	last, known := int64(0), false
 	return g.s.Each(ctx, zoomcache.DefaultWatermark, func(b *Block) error {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		most, some := last, any
+		most, some := last, known
 		for i := range b.Columns {
 			c := &b.Columns[i]
 			g.rows[i] += int64(len(c.Stamps))
-			before, ok := last, any
+			before, ok := last, known
 			for _, at := range c.Stamps {
 				if ok && at < before {
 					return kit.Unsupported("track %q: its times go back, and a rule with append takes those that do not", about.Tracks[i].Name)
@@ -95,7 +95,7 @@ func (g *seriesGrower) look(ctx context.Context) error {
 				return fmt.Errorf("track %q: %w", about.Tracks[i].Name, err)
 			}
 		}
-		last, any = most, some
+		last, known = most, some
 		return nil
 	})
 }

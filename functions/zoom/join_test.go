@@ -179,7 +179,7 @@ func hour(r *rand.Rand, h, n int) []byte {
 func TestJoinPlaces(t *testing.T) {
 	t.Parallel()
 	le := binary.LittleEndian
-	steps := racetest.Share(14, 3)
+	steps := racetest.Share(10, 3)
 	for name, c := range map[string]struct {
 		ext  string
 		make func(r *rand.Rand, k int) (file []byte, body []byte) // of an upload, and what is behind its header

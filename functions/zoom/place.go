@@ -101,7 +101,7 @@ func (p *placer) begin(ctx context.Context, g *grower) (ticks, error) {
 		}
 		g.h = &zoomcache.Header{Major: h.Major, Minor: h.Minor, Origin: g.about.Origin, Tracks: h.Tracks}
 	}
-	return mine, g.fresh(p.to)
+	return mine, g.fresh(p.to) //nolint:contextcheck // the writer computes
 }
 
 // front is what lies in front of the flush with the place, or all of the file.
@@ -160,7 +160,7 @@ func (p *placer) copy(ctx context.Context, g *grower, mine ticks, from, to []int
 	if err != nil {
 		return err
 	}
-	return c.flush()
+	return c.flush() //nolint:contextcheck // the writer computes
 }
 
 // place is the number of a declared track in the list.
