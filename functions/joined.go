@@ -35,6 +35,9 @@ const (
 // in its place, and the rows behind it move. A newer version of an upload takes the rows of
 // the older one. The deletion of an upload changes nothing.
 //
+// A row is a row of an array, or what all tracks of a series have at a time; where columns
+// of the dataset have different numbers of rows, the record tells that of each.
+//
 // The record has the last 8,192 uploads in the order of keys, as far as 1 MiB holds
 // them. Of those before it keeps the number, and an upload that does not come behind
 // them is ErrForgotten: it may be in the dataset, or be late.
@@ -44,24 +47,31 @@ type Joined struct {
 	// Layout names what besides the upload's bytes decides its rows.
 	Layout string
 	// Moved, if not nil, is told how many rows lay behind the place of an upload that was
-	// not the last one.
+	// not the last one: in the column that has most.
 	Moved func(rows int64)
 }
 
 // A Grower puts one upload into a Joined. Its methods may be called more than once. Their
 // errors keep their identity, except those about the dataset itself.
 type Grower interface {
-	// Rows returns the number of rows of the upload.
-	Rows() int64
+	// Rows returns the number of rows of the upload in each column of a dataset that it
+	// begins, or one number if all have as many.
+	Rows() []int64
 	// Begin streams a dataset of the upload alone, and the record, into w, and leaves the
 	// commit to the caller.
 	Begin(ctx context.Context, w objstore.Writer, record []byte) error
-	// Open returns the record of a dataset, nil if it has none, and its number of rows.
-	// An upload that cannot join the dataset is formats.ErrUnsupported.
-	Open(ctx context.Context, o *objstore.Object) (record []byte, rows int64, err error)
-	// Replace writes the upload in place of the rows [row, row+drop) of o, the dataset that
-	// was opened last, and the record, into f, a draft of o. The caller commits it.
-	Replace(ctx context.Context, o *objstore.Object, f *draft.File, row, drop int64, record []byte) error
+	// Open looks at a dataset. An upload that cannot join it is formats.ErrUnsupported.
+	Open(ctx context.Context, o *objstore.Object) (Grown, error)
+	// Replace writes the upload in place of the rows [row, row+drop) of each column of o, the
+	// dataset that was opened last, and the record, into f, a draft of o. The caller commits it.
+	Replace(ctx context.Context, o *objstore.Object, f *draft.File, row, drop []int64, record []byte) error
+}
+
+// Grown is what a Grower finds in a dataset.
+type Grown struct {
+	Record []byte  // of its uploads; nil: it has none
+	Rows   []int64 // of each column
+	Adds   []int64 // rows of the upload in each column, or one number if all have as many
 }
 
 // Publish makes u a part of the dataset and returns the dataset's object. If this or a newer
@@ -90,17 +100,16 @@ func (j Joined) once(ctx context.Context, c *clock, u Upload, g Grower) ([]objst
 	if err != nil {
 		return nil, output(err)
 	}
-	var record []byte
-	var rows int64
+	var was Grown
 	if IsDerived(o.Info().Meta) {
-		if record, rows, err = g.Open(ctx, o); err != nil {
+		if was, err = g.Open(ctx, o); err != nil {
 			return nil, j.mine(err)
 		}
 	}
-	if record == nil {
+	if was.Record == nil {
 		return nil, fmt.Errorf("%s is no dataset that a rule with append has begun: name another one: %w: %w", j.Key, ErrTaken, formats.ErrUnsupported)
 	}
-	list, err := parseJoints(record, rows)
+	list, err := parseJoints(was.Record, was.Rows)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", j.Key, err)
 	}
@@ -108,8 +117,8 @@ func (j Joined) once(ctx context.Context, c *clock, u Upload, g Grower) ([]objst
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", j.Key, err)
 	}
-	at := joint{key: u.Key, seq: u.Sequencer, id: jointID(u, j.Layout), rows: g.Rows()}
-	have, drop := joint{}, int64(0)
+	at := joint{key: u.Key, seq: u.Sequencer, id: jointID(u, j.Layout), rows: counts(was.Adds).short()}
+	have, drop := joint{}, counts{}
 	if there {
 		have = list.list[i]
 		drop = have.rows
@@ -120,14 +129,17 @@ func (j Joined) once(ctx context.Context, c *clock, u Upload, g Grower) ([]objst
 	if err := list.put(i, there, at); err != nil {
 		return nil, err
 	}
-	if record, err = list.encode(); err != nil {
-		return nil, err
-	}
-	info, err := j.change(ctx, o, func(f *draft.File) error { return g.Replace(ctx, o, f, row, drop, record) })
+	record, err := list.encode()
 	if err != nil {
 		return nil, err
 	}
-	if behind := rows - row - drop; behind > 0 && j.Moved != nil {
+	info, err := j.change(ctx, o, func(f *draft.File) error {
+		return g.Replace(ctx, o, f, row.all(len(was.Rows)), drop.all(len(was.Rows)), record)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if behind := counts(was.Rows).less(row).less(drop).most(); behind > 0 && j.Moved != nil {
 		j.Moved(behind)
 	}
 	return []objstore.Info{info}, nil
@@ -155,7 +167,7 @@ func (at joint) wanted(ctx context.Context, c *clock, u Upload, have joint) (boo
 
 // begin makes the dataset of u alone.
 func (j Joined) begin(ctx context.Context, c *clock, u Upload, g Grower) ([]objstore.Info, error) {
-	at := joint{key: u.Key, seq: u.Sequencer, id: jointID(u, j.Layout), rows: g.Rows()}
+	at := joint{key: u.Key, seq: u.Sequencer, id: jointID(u, j.Layout), rows: counts(g.Rows()).short()}
 	if want, err := at.wanted(ctx, c, u, joint{}); err != nil || !want {
 		return nil, err
 	}

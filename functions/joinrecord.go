@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"math"
 	"sort"
 
 	"github.com/farread/farread/formats"
@@ -22,16 +21,13 @@ const (
 // means: these have no id, and the key of the upload in front of them.
 type joint struct {
 	key, seq, id string
-	rows         int64
+	rows         counts
 }
 
 // joints are the uploads of a dataset, in the order of their rows: that of their keys.
 type joints struct {
-	before struct { // uploads that are not remembered any more: those with the smallest keys
-		uploads, rows int64
-		key           string // the greatest of them
-	}
-	list []joint
+	before joinBefore // uploads that are not remembered any more: those with the smallest keys
+	list   []joint
 }
 
 // jointID tells one version of an upload, with the other inputs in layout, from another.
@@ -43,6 +39,8 @@ func jointID(u Upload, layout string) string {
 // joinJSON is the record as it is stored:
 //
 //	{"version": 1, "before": [uploads, rows, "greatest key"], "uploads": [["key", "sequencer", "id", rows], …]}
+//
+// rows is a number, or a list where the columns of the dataset have different ones.
 type joinJSON struct {
 	Version int        `json:"version"`
 	Before  joinBefore `json:"before"`
@@ -50,8 +48,9 @@ type joinJSON struct {
 }
 
 type joinBefore struct {
-	uploads, rows int64
-	key           string
+	uploads int64
+	rows    counts
+	key     string // the greatest of them
 }
 
 func (b joinBefore) MarshalJSON() ([]byte, error) {
@@ -76,9 +75,9 @@ func fields(p []byte, members ...any) error {
 	return nil
 }
 
-// parseJoints reads the record of a dataset of that many rows. Rows behind those that the
-// record tells become a joint without an id.
-func parseJoints(p []byte, rows int64) (j joints, err error) {
+// parseJoints reads the record of a dataset of that many rows in each column. Rows behind
+// those that the record tells become a joint without an id.
+func parseJoints(p []byte, rows counts) (j joints, err error) {
 	bad := func(why string, a ...any) (joints, error) {
 		return joints{}, fmt.Errorf("record of appended uploads: %s: %w", fmt.Sprintf(why, a...), formats.ErrCorrupt)
 	}
@@ -90,26 +89,23 @@ func parseJoints(p []byte, rows int64) (j joints, err error) {
 		return bad("not what farread writes")
 	case v.Version != joinVersion:
 		return joints{}, fmt.Errorf("record of appended uploads: version %d: %w", v.Version, formats.ErrUnsupported)
-	case len(v.Uploads) == 0 || len(v.Uploads) > maxJoints+1 || v.Before.uploads < 0 || v.Before.rows < 0,
-		v.Before.uploads == 0 && (v.Before.rows > 0 || v.Before.key != ""):
+	case len(v.Uploads) == 0 || len(v.Uploads) > maxJoints+1 || v.Before.uploads < 0 || !v.Before.rows.fit(rows, len(rows)),
+		v.Before.uploads == 0 && (v.Before.rows.most() > 0 || v.Before.key != ""):
 		return bad("%d uploads behind %d of %d rows", len(v.Uploads), v.Before.uploads, v.Before.rows)
 	}
-	j.before.uploads, j.before.rows, j.before.key = v.Before.uploads, v.Before.rows, v.Before.key
-	left, last := rows-j.before.rows, j.before.key
+	j.before = v.Before
+	left, last := rows.less(j.before.rows), j.before.key
 	for i, at := range v.Uploads {
 		inOrder := at.key > last
 		if at.id == "" {
 			inOrder = at.key == last && (i > 0 || j.before.uploads > 0)
 		}
-		if at.rows < 0 || left < at.rows || !inOrder {
+		if !at.rows.fit(left, len(rows)) || !inOrder {
 			return bad("upload %d, %q, of %d rows", i, at.key, at.rows)
 		}
-		left, last = left-at.rows, at.key
+		left, last = left.less(at.rows), at.key
 	}
-	if left < 0 {
-		return bad("%d rows, the dataset has %d", j.before.rows, rows)
-	}
-	if j.list = v.Uploads; left > 0 {
+	if j.list = v.Uploads; left.most() > 0 {
 		j.list = append(j.list, joint{key: last, rows: left})
 	}
 	return j, nil
@@ -120,7 +116,7 @@ func parseJoints(p []byte, rows int64) (j joints, err error) {
 func (j *joints) encode() ([]byte, error) {
 	for {
 		j.forget(len(j.list) - maxJoints)
-		v := joinJSON{Version: joinVersion, Before: joinBefore(j.before), Uploads: j.list}
+		v := joinJSON{Version: joinVersion, Before: j.before, Uploads: j.list}
 		text, err := json.Marshal(v)
 		if err != nil || len(text) <= maxJoinRecord || len(j.list) == 1 {
 			return text, err
@@ -133,7 +129,7 @@ func (j *joints) encode() ([]byte, error) {
 func (j *joints) forget(n int) {
 	for ; n > 0 && len(j.list) > 1; n-- {
 		first := j.list[0]
-		j.before.rows += first.rows
+		j.before.rows = j.before.rows.plus(first.rows)
 		j.before.key = first.key
 		if first.id != "" {
 			j.before.uploads++
@@ -144,27 +140,28 @@ func (j *joints) forget(n int) {
 
 // find returns the number of the upload of that key in the list, or that of its place, and
 // the row there. It is ErrForgotten if the key is not behind all that were forgotten.
-func (j *joints) find(key string) (i int, row int64, there bool, err error) {
+func (j *joints) find(key string) (i int, row counts, there bool, err error) {
 	if j.before.uploads > 0 && key <= j.before.key {
-		return 0, 0, false, fmt.Errorf("%q does not come behind %q, and of the uploads up to there the dataset remembers only their number, %d: %w: %w",
+		return 0, nil, false, fmt.Errorf("%q does not come behind %q, and of the uploads up to there the dataset remembers only their number, %d: %w: %w",
 			key, j.before.key, j.before.uploads, ErrForgotten, formats.ErrUnsupported)
 	}
 	i = sort.Search(len(j.list), func(i int) bool { return j.list[i].key >= key })
 	there = i < len(j.list) && j.list[i].key == key && j.list[i].id != ""
-	row = j.before.rows
+	return i, j.rows(i), there, nil
+}
+
+// rows is how many there are before upload i.
+func (j *joints) rows(i int) counts {
+	n := j.before.rows
 	for _, at := range j.list[:i] {
-		row += at.rows
+		n = n.plus(at.rows)
 	}
-	return i, row, there, nil
+	return n
 }
 
 // put enters an upload at i: in place of the one that is there, or before it.
 func (j *joints) put(i int, there bool, at joint) error {
-	total := j.before.rows
-	for _, have := range j.list {
-		total += have.rows
-	}
-	if at.rows > math.MaxInt64-total {
+	if total := j.rows(len(j.list)); !at.rows.room(total) {
 		return fmt.Errorf("%d rows behind %d: %w", at.rows, total, formats.ErrTooLarge)
 	}
 	if there {

@@ -58,11 +58,11 @@ func partItems(n, version int) []byte {
 
 // whole says what is wrong with the items of a dataset of minutes, if it is not a row of
 // whole uploads in their order.
-func whole(p []byte) error {
+func whole(p []byte, items func(n, version int) []byte) error {
 	last := -1
 	for len(p) > 0 {
 		n, version := int(binary.LittleEndian.Uint32(p)), int(binary.LittleEndian.Uint32(p[4:]))
-		want := partItems(n, version)
+		want := items(n, version)
 		if n <= last || !bytes.HasPrefix(p, want) || len(want) == 0 {
 			return fmt.Errorf("upload %d, version %d, behind %d", n, version, last)
 		}
@@ -131,7 +131,7 @@ func TestJoinStorm(t *testing.T) {
 			t.Parallel()
 			for round := range max(rounds(2), 1) {
 				in, out := stores()
-				joinStorm(t, in, out, uint64(round))
+				joinStorm(t, arrayPlay(), in, out, uint64(round))
 				if t.Failed() {
 					t.Fatalf("round %d", round)
 				}
@@ -140,16 +140,34 @@ func TestJoinStorm(t *testing.T) {
 	}
 }
 
-func joinStorm(t *testing.T, in, out objstore.Bucket, seed uint64) {
+// A joinPlay is a kind of dataset of many uploads.
+type joinPlay struct {
+	key, format string
+	rules       functions.Rules
+	upload      func(tb testing.TB, n, version int) (key string, p []byte)
+	items       func(n, version int) []byte // rows as partItems has them
+	read        func(ctx context.Context, b objstore.Bucket, key string) ([]byte, error)
+}
+
+func arrayPlay() joinPlay {
+	return joinPlay{key: joinKey, format: b2nd.Format, rules: joinRules(), items: partItems, read: dataset,
+		upload: func(tb testing.TB, n, version int) (string, []byte) {
+			tb.Helper()
+			return fmt.Sprintf("minutes/%02d.npy", n), part(tb, n, version)
+		}}
+}
+
+func joinStorm(t *testing.T, d joinPlay, in, out objstore.Bucket, seed uint64) {
 	t.Helper()
 	const uploads, workers, receives = 20, 6, 60
 	rng := rand.New(rand.NewPCG(seed, 3))
 	var events [][]byte
 	var want []byte
 	for n := range uploads {
-		key, version := fmt.Sprintf("minutes/%02d.npy", n), 0
+		version := 0
 		for ; version == 0 || rng.IntN(4) == 0; version++ {
-			info, err := objstore.Put(t.Context(), in, key, bytes.NewReader(part(t, n, version)), objstore.PutOptions{})
+			key, p := d.upload(t, n, version)
+			info, err := objstore.Put(t.Context(), in, key, bytes.NewReader(p), objstore.PutOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,11 +175,11 @@ func joinStorm(t *testing.T, in, out objstore.Bucket, seed uint64) {
 				events = append(events, s3Event(record(key, info, version+1)))
 			}
 		}
-		want = append(want, partItems(n, version-1)...)
+		want = append(want, d.items(n, version-1)...)
 	}
 	rng.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
-	h := handlerOf(play{format: b2nd.Format}, in, jittery{forgetful{out}})
-	h.Rules = joinRules()
+	h := handlerOf(play{format: d.format}, in, jittery{forgetful{out}})
+	h.Rules = d.rules
 	queue := make(chan []byte, len(events))
 	for _, e := range events {
 		queue <- e
@@ -169,7 +187,7 @@ func joinStorm(t *testing.T, in, out objstore.Bucket, seed uint64) {
 	close(queue)
 	ctx, cancel := context.WithCancel(t.Context())
 	looks := make(chan int)
-	go func() { looks <- look(ctx, t, out) }()
+	go func() { looks <- look(ctx, t, d, out) }()
 	var pool sync.WaitGroup
 	var packed atomic.Int64
 	for range workers {
@@ -196,25 +214,25 @@ func joinStorm(t *testing.T, in, out objstore.Bucket, seed uint64) {
 	if n := <-looks; n == 0 {
 		t.Error("nobody looked")
 	}
-	got, err := dataset(t.Context(), out, joinKey)
+	got, err := d.read(t.Context(), out, d.key)
 	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%d bytes, want %d: %v, %v", len(got), len(want), whole(got), err)
+		t.Errorf("%d bytes, want %d: %v, %v", len(got), len(want), whole(got, d.items), err)
 	}
 }
 
 // look reads the dataset until ctx ends.
-func look(ctx context.Context, t *testing.T, out objstore.Bucket) (looks int) {
+func look(ctx context.Context, t *testing.T, d joinPlay, out objstore.Bucket) (looks int) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for ; ctx.Err() == nil; looks++ {
 		<-tick.C
-		got, err := dataset(context.WithoutCancel(ctx), out, joinKey)
+		got, err := d.read(context.WithoutCancel(ctx), out, d.key)
 		if errors.Is(err, objstore.ErrChanged) {
 			continue // it opens the dataset again
 		}
 		if err == nil {
-			err = whole(got)
+			err = whole(got, d.items)
 		}
 		if err != nil {
 			t.Error(err)

@@ -34,8 +34,9 @@ type Rule struct {
 	// "flat"; empty: by their names. It needs the format "gulp".
 	Layout string `json:"layout,omitempty"`
 	Chunk  int64  `json:"chunk,omitempty"` // bytes of one chunk of a bloscpack without records; 0: the format's default
-	// Append says that the arrays of all uploads join one dataset, whose key is Out.Prefix and
-	// To: see Joined. It needs the format "b2nd" and a To that ends in ".b2nd".
+	// Append says that the arrays or series of all uploads join one dataset, whose key is
+	// Out.Prefix and To: see Joined. It needs the format "b2nd" and a To that ends in ".b2nd",
+	// or the job "zoom" and a To that ends in ".zoom".
 	Append bool   `json:"append,omitempty"`
 	To     string `json:"to,omitempty"`  // key of that dataset behind Out.Prefix; at most 512 bytes
 	CSV    *CSV   `json:"csv,omitempty"` // for "zoom", how CSVs and Parquet are read; nil: names and values of their columns decide
@@ -85,11 +86,8 @@ func (r Rule) Joined() string {
 	return r.Out.Prefix + r.To
 }
 
-const (
-	// maxTo is the longest To: with the longest prefix it is a key.
-	maxTo    = 512
-	toSuffix = ".b2nd"
-)
+// maxTo is the longest To: with the longest prefix it is a key.
+const maxTo = 512
 
 // maxOutPrefix leaves most of a key's 1024 bytes to the upload's own name.
 const maxOutPrefix = 256
@@ -232,15 +230,21 @@ func (r Rule) badAppend(bad func(format string, a ...any)) {
 	case r.To != "" && !r.Append:
 		bad("to %q: it names the dataset of a rule that says \"append\": true", r.To)
 	case !r.Append:
-	case r.Job == zoomJob:
-		bad("append: zoom-cache files do not grow by a rule; make one of each upload, or arrays with job \"pack\" and format \"b2nd\"")
-	case r.Format != "b2nd":
-		bad("append: of format b2nd alone, not %q", r.Format)
+	case r.Job != zoomJob && r.Format != "b2nd":
+		bad("append: of format b2nd, or of job \"zoom\", not of format %q", r.Format)
 	case r.To == "":
-		bad("append: to is missing, the key of the dataset behind out.prefix, as \"days.b2nd\"")
-	case !strings.HasSuffix(r.To, toSuffix) || !utf8.ValidString(r.To) || len(r.To) > maxTo:
-		bad("to %q is not the key of a %s of at most %d bytes of UTF-8", r.To, toSuffix, maxTo)
+		bad("append: to is missing, the key of the dataset behind out.prefix, as \"days%s\"", r.toSuffix())
+	case !strings.HasSuffix(r.To, r.toSuffix()) || !utf8.ValidString(r.To) || len(r.To) > maxTo:
+		bad("to %q is not the key of a %s of at most %d bytes of UTF-8", r.To, r.toSuffix(), maxTo)
 	}
+}
+
+// toSuffix ends the key of a dataset of many uploads.
+func (r Rule) toSuffix() string {
+	if r.Job == zoomJob {
+		return ".zoom"
+	}
+	return ".b2nd"
 }
 
 // meets reports whether uploads of the two rules could have the same output. Outputs

@@ -16,7 +16,8 @@ import (
 func main() {
 	jobs := func(log *slog.Logger) map[string]functions.JobMaker {
 		warn := func(key, text string) { log.Warn("read all the same", "key", key, "why", text) }
-		return map[string]functions.JobMaker{"zoom": zoom.New(zoom.WriteOptions{}, warn)}
+		late := func(key, text string) { log.Info("came late", "key", key, "why", text) }
+		return map[string]functions.JobMaker{"zoom": zoom.MakerOptions{Warn: warn, Late: late}.Maker()}
 	}
 	if err := bootstrap.Run(jobs, zoom.Command); err != nil {
 		fmt.Fprintln(os.Stderr, "fn-zoom:", err)

@@ -72,7 +72,7 @@ type Pipeline struct {
 // Prefixes returns the prefixes of uploads by function. The last one of fn-pack
 // is for keys that begin with a slash.
 func Prefixes() map[string][]string {
-	return map[string][]string{"fn-pack": {"pack/", "spare/", joinPrefix, "/"}, "fn-zoom": {"zoom/"}}
+	return map[string][]string{"fn-pack": {"pack/", "spare/", joinPrefix, "/"}, "fn-zoom": {"zoom/", joinSeriesPrefix}}
 }
 
 // Rules returns the rules of a pipeline with these buckets, for one function ("":
@@ -90,6 +90,8 @@ func Rules(p *Pipeline, function, shape string) functions.Rules {
 				r.Out.Bucket = p.Spare
 			case joinPrefix:
 				r.Format, r.Append, r.To = b2nd.Format, true, joinedKey
+			case joinSeriesPrefix:
+				r.Append, r.To = true, joinedSeriesKey
 			}
 			rules = append(rules, r)
 		}
@@ -120,6 +122,7 @@ func Run(t *testing.T, c Cloud, paths []string) {
 				{"given up", Options{Hasty: true}, givenUp},
 				{"backfill", Options{}, backfilled},
 				{"joined", Options{Versioned: true}, joined},
+				{"joined series", Options{Versioned: true}, joinedSeries},
 			} {
 				t.Run(s.name, func(t *testing.T) {
 					t.Parallel()

@@ -125,6 +125,15 @@ func (ix *Index) reach(ctx context.Context, off int64) error {
 	return nil
 }
 
+// Known returns n bytes of the object at off, at the end of which the index lies, or nil if
+// Open has not read them. They must not be modified.
+func (ix *Index) Known(off, n int64) []byte {
+	if off < 0 || n < 0 || off > ix.r.Size() || n > ix.r.Size()-off {
+		return nil
+	}
+	return ix.known(off, n)
+}
+
 // known returns n bytes of the object at off, or nil if Open has not read them.
 func (ix *Index) known(off, n int64) []byte {
 	if off < ix.at {

@@ -241,7 +241,7 @@ func Command(r functions.Rule, u functions.Upload) string {
 		from = folder
 	}
 	if to := r.Joined(); to != "" {
-		return "farread pack --append " + kit.Quote("s3://"+u.Bucket+"/"+from) + " " + kit.Quote("s3://"+r.Out.Bucket+"/"+to) + commandFlags(r)
+		return kit.CommandTo(r, u, from, to) + commandFlags(r)
 	}
 	return kit.Command(r, u, from, commandSuffix(r, u)) + commandFlags(r)
 }

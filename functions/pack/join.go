@@ -61,7 +61,7 @@ type arrayGrower struct {
 	was    *b2nd.Array                 // the dataset that was opened last
 }
 
-func (g *arrayGrower) Rows() int64 { return g.a.Shape[0] }
+func (g *arrayGrower) Rows() []int64 { return g.a.Shape[:1] }
 
 // Begin makes chunks for an array that will grow, however short the first one is.
 func (g *arrayGrower) Begin(ctx context.Context, w objstore.Writer, record []byte) error {
@@ -76,14 +76,14 @@ func (g *arrayGrower) Begin(ctx context.Context, w objstore.Writer, record []byt
 	return g.a.Write(ctx, w, o)
 }
 
-func (g *arrayGrower) Open(ctx context.Context, o *objstore.Object) (record []byte, rows int64, err error) {
+func (g *arrayGrower) Open(ctx context.Context, o *objstore.Object) (functions.Grown, error) {
 	was, err := b2nd.Open(ctx, o, b2nd.Options{})
 	if err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", o.Info().Key, err)
+		return functions.Grown{}, fmt.Errorf("%s: %w", o.Info().Key, err)
 	}
 	layers, err := was.Frame().VLMetalayers(ctx)
 	if err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", o.Info().Key, err)
+		return functions.Grown{}, fmt.Errorf("%s: %w", o.Info().Key, err)
 	}
 	for _, l := range layers {
 		if l.Name != JoinLayer {
@@ -91,18 +91,19 @@ func (g *arrayGrower) Open(ctx context.Context, o *objstore.Object) (record []by
 		}
 		record, ok := layerText(l.Data)
 		if !ok {
-			return nil, 0, fmt.Errorf("%s: %w", o.Info().Key, kit.Corrupt("vlmetalayer %s is no text", JoinLayer))
+			return functions.Grown{}, fmt.Errorf("%s: %w", o.Info().Key, kit.Corrupt("vlmetalayer %s is no text", JoinLayer))
 		}
 		if err := g.a.follows(was.Meta()); err != nil {
-			return nil, 0, fmt.Errorf("does not go with %s: %w", o.Info().Key, err)
+			return functions.Grown{}, fmt.Errorf("does not go with %s: %w", o.Info().Key, err)
 		}
 		g.was = was
-		return record, was.Shape()[0], nil
+		return functions.Grown{Record: record, Rows: was.Shape()[:1], Adds: g.Rows()}, nil
 	}
-	return nil, 0, nil
+	return functions.Grown{}, nil
 }
 
-func (g *arrayGrower) Replace(ctx context.Context, _ *objstore.Object, f *draft.File, row, drop int64, record []byte) error {
+func (g *arrayGrower) Replace(ctx context.Context, _ *objstore.Object, f *draft.File, rows, drops []int64, record []byte) error {
+	row, drop := rows[0], drops[0]
 	if err := g.still(ctx); err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ type Appended struct {
 //
 // Append reads the old file once, in requests of 8 MiB, and the source once (a CSV twice).
 // Memory is that of Write, and the index of what is there, up to 256 MiB; a longer one loses
-// its finest level. The seal of a Job is dropped.
+// its finest level. The seal of a Job is dropped, the record of a file of many uploads stays.
 func Append(ctx context.Context, old rangeio.Reader, to formats.File, s Series, o AppendOptions) (Appended, error) {
 	f, err := zoomcache.Open(ctx, old, zoomcache.Options{Limits: o.Limits})
 	if err != nil {
@@ -66,16 +66,7 @@ func Append(ctx context.Context, old rangeio.Reader, to formats.File, s Series, 
 	if err := g.resume(ctx, f, old, to); err != nil {
 		return Appended{}, err
 	}
-	err = s.Each(ctx, g.p.window, func(b *Block) error {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		if err := g.block(b); err != nil { //nolint:contextcheck // the writer computes; its goroutines end before it returns
-			return kit.Fail(about.Format, "", -1, err)
-		}
-		o.Progress.Tell(b.Done, about.Bytes)
-		return nil
-	})
+	err = g.each(ctx, s)
 	if err == nil {
 		err = g.finish() //nolint:contextcheck // as above
 	}
@@ -83,6 +74,20 @@ func Append(ctx context.Context, old rangeio.Reader, to formats.File, s Series, 
 		return Appended{}, err
 	}
 	return Appended{Tracks: len(g.h.Tracks), Added: g.added, Samples: g.again, Kept: g.kept, Size: g.p.w.Offset(), Whole: g.whole}, nil
+}
+
+// each takes the samples of the source.
+func (g *grower) each(ctx context.Context, s Series) error {
+	return s.Each(ctx, g.p.window, func(b *Block) error {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if err := g.block(b); err != nil { //nolint:contextcheck // the writer computes; its goroutines end before it returns
+			return kit.Fail(g.about.Format, "", -1, err)
+		}
+		g.o.Progress.Tell(b.Done, g.about.Bytes)
+		return nil
+	})
 }
 
 // A grower appends a series to a file.
@@ -215,7 +220,12 @@ func (g *grower) resume(ctx context.Context, f *zoomcache.File, old rangeio.Read
 		return err
 	}
 	for _, b := range is.Behind {
-		if b.Track != SealTrack && (g.sink.index == nil || b.Track != g.sink.index.Track()) && b.Track != zoomindex.TrackNumber {
+		if b.Track == RecordTrack && g.sink.record == nil {
+			if g.sink.record, err = readRecord(ctx, old, b); err != nil {
+				return err
+			}
+		}
+		if b.Track != RecordTrack && b.Track != SealTrack && (g.sink.index == nil || b.Track != g.sink.index.Track()) && b.Track != zoomindex.TrackNumber {
 			return kit.Fail(zoomcache.Format, "", b.Off, kit.Unsupported("behind the last samples lies a packet of the undeclared track %d, which would be lost", b.Track))
 		}
 	}
@@ -256,6 +266,24 @@ func (g *grower) byPass(ctx context.Context, f *zoomcache.File, old rangeio.Read
 		return is, err
 	}
 	return is, dropSpilled(ctx, x, old, is.Other)
+}
+
+// fresh begins to write the file from its first byte on.
+func (g *grower) fresh(to formats.File) error {
+	g.p = &pump{list: g.h.Tracks, conv: make([]converter, len(g.h.Tracks))}
+	g.conv = make([]converter, len(g.h.Tracks))
+	g.out.f = to
+	g.sink = &sealSink{index: newIndex(WriteOptions{}, g.h.Tracks)}
+	if err := to.Truncate(0); err != nil {
+		return err
+	}
+	var err error
+	g.p.w, err = zoomcache.NewWriter(&g.out, zoomcache.WriteOptions{Origin: g.h.Origin, Tracks: g.h.Tracks, Watermark: -1, Parallel: g.o.Parallel, Sink: g.sink})
+	if err != nil {
+		return err
+	}
+	g.window(0)
+	return g.reopen(&zoomcache.Resumed{})
 }
 
 // dropSpilled tells the index which bytes of the file are parts of the old one.

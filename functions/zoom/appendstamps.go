@@ -14,6 +14,9 @@ import (
 // ticks turn stamps of a source into those of a file: (stamp*mul + add) / div.
 type ticks struct{ mul, add, div *big.Int }
 
+// sameTicks leave stamps as they are.
+func sameTicks() ticks { return ticks{big.NewInt(1), new(big.Int), big.NewInt(1)} }
+
 // newTicks compares the rates and the origins of a file and of a source.
 func newTicks(file, source zoomcache.Origin, to, from zoomcache.Rate) (ticks, error) {
 	if to.Num <= 0 || to.Den <= 0 || from.Num <= 0 || from.Den <= 0 {

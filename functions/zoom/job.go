@@ -42,11 +42,23 @@ const (
 // called with the About.Warnings of each upload. The maker refuses rules whose
 // fields would have no effect.
 func New(o WriteOptions, warn func(key, text string)) functions.JobMaker {
+	return MakerOptions{Write: o, Warn: warn}.Maker()
+}
+
+// MakerOptions are the options of a functions.JobMaker.
+type MakerOptions struct {
+	Write WriteOptions
+	Warn  func(key, text string) // that of Job; may be nil
+	Late  func(key, text string) // that of Job; may be nil
+}
+
+// Maker is New with these options.
+func (m MakerOptions) Maker() functions.JobMaker {
 	return func(r functions.Rule, out objstore.Bucket) (functions.Job, error) {
 		if r.Chunk > 0 || r.Records != "" || r.Layout != "" || r.Format != "" && r.Format != zoomcache.Format {
 			return nil, fmt.Errorf("format, records and chunk say nothing about %s: %w", zoomcache.Format, kit.ErrRule)
 		}
-		j := &Job{Out: out, Prefix: r.Out.Prefix, Write: o, Warn: warn}
+		j := &Job{Out: out, Prefix: r.Out.Prefix, To: r.Joined(), Write: m.Write, Warn: m.Warn, Late: m.Late}
 		if c := r.CSV; c != nil {
 			j.CSV = CSVOptions{Time: c.Time, Unit: c.Times, Format: c.TimeFormat, Zone: c.TZ, Columns: c.Columns, Skip: c.Skip}
 			if err := j.CSV.Check(); err != nil {
@@ -69,6 +81,9 @@ func New(o WriteOptions, warn func(key, text string)) functions.JobMaker {
 type Job struct {
 	Out    objstore.Bucket
 	Prefix string
+	// To, if not empty, is the key of the dataset that all uploads join (functions.Joined),
+	// instead of an output of each.
+	To string
 	// Replace says that a file that was made from something else is replaced. If it is
 	// not set, the error for such a file is functions.ErrTaken.
 	Replace bool
@@ -76,8 +91,10 @@ type Job struct {
 	CSV     CSVOptions   // for a CSV or Parquet, options that are used instead of those in its metadata
 	// About is called with the description of the series, and Warn with its Warnings,
 	// even if the output exists already. Done is called with the result before it is
-	// committed. Nil means no call.
+	// committed. Late is told that samples lay behind the place of an upload in the dataset
+	// To. Nil means no call.
 	About func(About)
+	Late  func(key, text string)
 	Warn  func(key, text string)
 	Done  func(Written)
 }
@@ -176,7 +193,11 @@ func (j *Job) publish(ctx context.Context, src objstore.Bucket, u functions.Uplo
 			j.Warn(u.Key, text)
 		}
 	}
-	single := functions.Single{Bucket: j.Out, Replace: j.Replace, Key: functions.OutputKey(j.Prefix, u.Key, zoomcache.Suffix), Layout: o.layout(s.About().Format, say, noteTag)}
+	layout := o.layout(s.About().Format, say, noteTag)
+	if j.To != "" {
+		return j.join(ctx, src, u, s, o, layout, noteTag)
+	}
+	single := functions.Single{Bucket: j.Out, Replace: j.Replace, Key: functions.OutputKey(j.Prefix, u.Key, zoomcache.Suffix), Layout: layout}
 	return single.Publish(ctx, src, u, func(ctx context.Context, _ functions.Upload, w objstore.Writer, seal []byte) error {
 		if noteTag != "" {
 			if err := kit.StillNoted(ctx, src, u.Key, noteTag); err != nil {
@@ -255,6 +276,9 @@ func (o WriteOptions) layout(format string, say CSVOptions, noteTag string) stri
 // function cannot.
 func Command(r functions.Rule, u functions.Upload) string {
 	text := kit.Command(r, u, u.Key, zoomcache.Suffix)
+	if to := r.Joined(); to != "" { // the codec is that of the dataset
+		return kit.CommandTo(r, u, u.Key, to) + csvFlags(r.CSV)
+	}
 	if r.Codec != "" {
 		text += " --codec " + r.Codec
 	}

@@ -36,6 +36,7 @@ type WriteOptions struct {
 	Watermark int
 	Parallel  int    // goroutines; 0: GOMAXPROCS. The bytes do not depend on it
 	Seal      []byte // becomes a packet of SealTrack; nil: none
+	Record    []byte // of a file of many uploads, becomes a packet of RecordTrack; nil: none
 	// NoIndex makes a file without an index. An index follows the plain file; parts of
 	// a long index lie between the blocks of the plain file. Files of more than 512
 	// tracks never have an index.
@@ -72,12 +73,12 @@ func Write(ctx context.Context, w io.Writer, s Series, o WriteOptions) (Written,
 		origin = o.Origin
 	}
 	p := &pump{o: o, list: list, window: o.window(len(list))}
-	sink := &sealSink{index: newIndex(o, list), seal: o.Seal}
+	sink := &sealSink{index: newIndex(o, list), seal: o.Seal, record: o.Record}
 	zo := zoomcache.WriteOptions{Origin: origin, Tracks: list, Watermark: -1, Parallel: o.Parallel}
 	if p.alone = len(list) == 1 && !list[0].Variable; p.alone {
 		zo.Watermark = p.window
 	}
-	if sink.index != nil || o.Seal != nil {
+	if sink.index != nil || o.Seal != nil || o.Record != nil {
 		zo.Sink = sink
 	}
 	if p.w, err = zoomcache.NewWriter(w, zo); err != nil {
@@ -268,11 +269,12 @@ const (
 	maxIndexed = 512
 )
 
-// A sealSink adds the seal before the index.
+// A sealSink adds the seal, and the record of uploads, before the index.
 type sealSink struct {
-	index *zoomindex.Builder // nil: there is none
-	seal  []byte
-	plain int64
+	index  *zoomindex.Builder // nil: there is none
+	seal   []byte
+	record []byte // nil: none
+	plain  int64
 }
 
 // Window implements zoomcache.Sink.
@@ -319,6 +321,15 @@ func (s *sealSink) Finish(end int64, add func(track int32, payload ...[]byte) (i
 	}
 	if s.seal != nil {
 		if _, err := add(SealTrack, append([]byte(sealTag), s.seal...)); err != nil {
+			return err
+		}
+	}
+	if s.record != nil {
+		p, err := packRecord(s.record)
+		if err != nil {
+			return err
+		}
+		if _, err := add(RecordTrack, p); err != nil {
 			return err
 		}
 	}

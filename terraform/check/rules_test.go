@@ -91,9 +91,13 @@ func drawRule(t *rapid.T) functions.Rule {
 	if rapid.Bool().Draw(t, "plain") { // all at random, hardly any rule would be good
 		r.Format, r.Codec, r.Layout, r.Records, r.Chunk = "", "", "", "", 0
 	}
-	if most := map[string]int{"zoom": 9, "pack": 3}[r.Job]; rapid.IntRange(0, most).Draw(t, "append?") == 0 {
+	if most := map[string]int{"zoom": 3, "pack": 3}[r.Job]; rapid.IntRange(0, most).Draw(t, "append?") == 0 {
 		r.Append, r.Format = rapid.IntRange(0, 4).Draw(t, "append") > 0, rapid.SampledFrom([]string{"b2nd", "b2nd", "b2nd", "b2nd", "", "gulp"}).Draw(t, "format of append")
 		r.To = rapid.SampledFrom([]string{"days.b2nd", "days.b2nd", "", "days", strings.Repeat("ü", 253) + "x.b2nd", strings.Repeat("ü", 254) + ".b2nd"}).Draw(t, "to")
+		if r.Job == "zoom" {
+			r.Format = rapid.SampledFrom([]string{"", "", "", "b2nd"}).Draw(t, "format of a series")
+			r.To = rapid.SampledFrom([]string{"days.zoom", "days.zoom", "", "days.b2nd", strings.Repeat("ü", 253) + "x.zoom", strings.Repeat("ü", 254) + ".zoom"}).Draw(t, "to of a series")
+		}
 		if r.Job == "pack" {
 			r.Layout, r.Records, r.Chunk = "", "", 0
 		}

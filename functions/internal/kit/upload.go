@@ -104,5 +104,10 @@ func Command(r functions.Rule, u functions.Upload, from, suffix string) string {
 	return "farread pack " + Quote("s3://"+u.Bucket+"/"+from) + " " + Quote("s3://"+r.Out.Bucket+"/"+functions.OutputKey(r.Out.Prefix, u.Key, suffix))
 }
 
+// CommandTo returns the command line that appends from to a dataset of rule r.
+func CommandTo(r functions.Rule, u functions.Upload, from, to string) string {
+	return "farread pack --append " + Quote("s3://"+u.Bucket+"/"+from) + " " + Quote("s3://"+r.Out.Bucket+"/"+to)
+}
+
 // Quote quotes a word for a shell.
 func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

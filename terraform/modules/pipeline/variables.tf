@@ -18,7 +18,7 @@ variable "rules" {
     codec   = optional(string, "")       # of formats that compress, as `zstd-5`; of `zoom` the type of samples, as `pcm-i16`
     layout  = optional(string, "")       # which images of a gulp are one id: `clips`, `imagefolder`, `webdataset`, `flat`; empty: by their names
     records = optional(string, "")       # how bloscpack tells records apart: `lines`, `jsonl`, `files`, `u32le` …; empty: by content
-    append  = optional(bool, false)      # the arrays of all uploads join one dataset, in the order of their keys; of format `b2nd`
+    append  = optional(bool, false)      # the arrays or series of all uploads join one dataset, in the order of their keys; of format `b2nd`, or of the job `zoom`
     to      = optional(string, "")       # key of that dataset behind `out.prefix`, as `days.b2nd`
     chunk   = optional(number, 0)        # bytes of one chunk of a bloscpack; 0: its default
     csv = optional(object({              # of `zoom`: how CSVs are read
@@ -80,12 +80,8 @@ variable "rules" {
     error_message = "rules: to names the dataset of a rule with append = true."
   }
   validation {
-    condition     = alltrue([for r in var.rules : r.job != "zoom" if r.append])
-    error_message = "rules: append: zoom-cache files do not grow by a rule; make one of each upload, or arrays with job pack and format b2nd."
-  }
-  validation {
-    condition     = alltrue([for r in var.rules : r.format == "b2nd" && endswith(r.to, ".b2nd") && length(base64encode("${r.to}x")) <= 684 if r.append]) # 4 letters for every 3 of 513 bytes
-    error_message = "rules: append is of format b2nd, with a to that ends in .b2nd and has at most 512 bytes: the key of the dataset behind out.prefix."
+    condition     = alltrue([for r in var.rules : (r.job == "zoom" || r.format == "b2nd") && endswith(r.to, r.job == "zoom" ? ".zoom" : ".b2nd") && length(base64encode("${r.to}x")) <= 684 if r.append]) # 4 letters for every 3 of 513 bytes
+    error_message = "rules: append is of format b2nd, with a to that ends in .b2nd, or of the job zoom, with one that ends in .zoom; to has at most 512 bytes: the key of the dataset behind out.prefix."
   }
   validation {
     condition     = alltrue([for r in var.rules : r.format == "bloscpack" if r.records != "" || r.chunk != 0])

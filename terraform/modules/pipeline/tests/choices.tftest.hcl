@@ -120,6 +120,21 @@ run "one_dataset" {
   }
 }
 
+run "one_series" {
+  command = apply
+  variables {
+    functions = { zoom = { zip = "./tests/fixtures/fn.zip" } }
+    rules     = [{ prefix = "minutes/", suffix = ".csv", job = "zoom", append = true, to = "minutes.zoom", out = { prefix = "sets/" } }]
+  }
+
+  assert {
+    condition = { for s in jsondecode(aws_iam_role_policy.this["zoom"].policy).Statement : s.Sid => s.Resource if contains(["WriteDatasets", "JoinDatasets"], s.Sid) } == {
+      JoinDatasets = ["arn:aws:s3:::${output.datasets_bucket}/sets/minutes.zoom"]
+    }
+    error_message = "A function whose rules append series writes their datasets and nothing else."
+  }
+}
+
 run "notifications" {
   command = apply
   variables {

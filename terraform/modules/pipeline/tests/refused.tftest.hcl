@@ -76,11 +76,11 @@ run "one_key_for_two_outputs" {
   expect_failures = [aws_lambda_function.this]
 }
 
-run "a_series_that_grows" {
+run "a_series_in_an_array" {
   command = plan
   variables {
     functions = { zoom = { zip = "./tests/fixtures/fn.zip" } }
-    rules     = [{ job = "zoom", append = true, to = "a.zoom" }]
+    rules     = [{ job = "zoom", append = true, to = "a.b2nd" }]
   }
   expect_failures = [var.rules]
 }
