@@ -106,6 +106,7 @@ type Server struct {
 	memory  *memory
 	flights flights[*product]
 	views   flights[*zarrface.View]
+	tables  tables
 	meter   meter
 	pinned  []string     // Cache-Control of pinned versions
 	passing []string     // Cache-Control of others
@@ -139,6 +140,7 @@ func New(c Config) (*Server, error) {
 	}
 	s.base, s.stop = context.WithCancel(context.Background())
 	s.open.init(c.Cache / 4)
+	s.tables.init(c.TTL)
 	return s, nil
 }
 
