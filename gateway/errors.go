@@ -37,6 +37,11 @@ func tooLarge(what string, n, allowed int64) error {
 	return refusef(http.StatusRequestEntityTooLarge, "too-large", "%s of %d bytes, %d allowed", what, n, allowed)
 }
 
+// beyondf refuses a parameter that is more than any request may ask for.
+func beyondf(format string, a ...any) error {
+	return refusef(http.StatusRequestEntityTooLarge, "too-large", format, a...)
+}
+
 // statusGone is the status, in logs and counters, of a client that went away.
 const statusGone = 499
 
