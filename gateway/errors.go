@@ -125,7 +125,7 @@ func (s *Server) fail(c *call, err error) {
 		return
 	}
 	h := c.w.Header()
-	for _, name := range []string{"ETag", "Content-Encoding", "Content-Range", "Last-Modified", "X-Shape", "X-Dtype", "Accept-Ranges"} {
+	for _, name := range []string{"ETag", "Content-Encoding", "Content-Range", "Last-Modified", "X-Shape", "X-Dtype", "X-Slice", "Accept-Ranges"} {
 		h.Del(name)
 	}
 	h.Set("Content-Type", "application/json")
