@@ -152,7 +152,7 @@ func (c *Client) indexed(ctx context.Context, b objstore.Bucket, key string) (x 
 		return x, false, err
 	}
 	if err == nil {
-		_, err = f.Document(zarrface.Options{Folder: true})
+		_, _, err = f.Document(zarrface.Options{Folder: true})
 	}
 	return f.Index(in.Size, in.ETag, err), true, nil
 }

@@ -340,6 +340,15 @@ type Itemer interface {
 	ExplainItems(ctx context.Context, i, j int64) (Plan, error)
 }
 
+// A Starter is an Itemer that tells how long an item is before there has to be memory for it.
+type Starter interface {
+	Itemer
+	// StartItem reads the header of item i, or of the chunk that it is in, if no index tells its length. most is the
+	// most bytes that it has. finish appends the decoded item, as AppendItem does; it must not be called concurrently. Both together cost what AppendItem
+	// costs, and a planned read more if a header had to be read and the item is longer than 64 KiB, or of a frame.
+	StartItem(ctx context.Context, i int64) (most int64, finish func(ctx context.Context, dst []byte) ([]byte, error), err error)
+}
+
 // A Viewer is a series of samples on tracks: a zoom-cache file. Offsets, from and to
 // are those of the format, both ends included. Entries yields the tracks.
 type Viewer interface {

@@ -178,6 +178,30 @@ func (t *frameItems) AppendItem(ctx context.Context, dst []byte, i int64) ([]byt
 	return out, nil
 }
 
+// StartItem implements Starter. Of a block most is the length of its chunk.
+func (t *frameItems) StartItem(ctx context.Context, i int64) (most int64, finish func(ctx context.Context, dst []byte) ([]byte, error), err error) {
+	table, err := t.within(ctx, i, i+1)
+	if err != nil {
+		return 0, nil, err
+	}
+	if table != nil {
+		most = table.sizes[sort.Search(len(table.starts), func(k int) bool { return table.starts[k] > i })-1]
+	} else {
+		c, err := t.x.f.Chunk(ctx, int(i))
+		if err != nil {
+			return 0, nil, err
+		}
+		if most = int64(c.NBytes); most < 0 {
+			h, err := t.x.f.ChunkHeaders(ctx, int(i), int(i)+1)
+			if err != nil {
+				return 0, nil, err
+			}
+			most = int64(h[0].NBytes)
+		}
+	}
+	return most, func(ctx context.Context, dst []byte) ([]byte, error) { return t.AppendItem(ctx, dst, i) }, nil
+}
+
 func (t *frameItems) EachItem(ctx context.Context, i, j int64, fn func(i int64, p []byte) error) error {
 	_, data := rangeio.Steps(ctx) // all stretches together are one read
 	return t.stretches(ctx, i, j, func(s stretch) error {

@@ -249,6 +249,15 @@ func (t blpItems) AppendItem(ctx context.Context, dst []byte, i int64) ([]byte, 
 	return t.f.AppendItem(ctx, dst, i)
 }
 
+// StartItem implements Starter.
+func (t blpItems) StartItem(ctx context.Context, i int64) (int64, func(ctx context.Context, dst []byte) ([]byte, error), error) {
+	s, err := t.f.StartItem(ctx, i)
+	if err != nil {
+		return 0, nil, err
+	}
+	return s.Len(), s.Append, nil
+}
+
 func (t blpItems) EachItem(ctx context.Context, i, j int64, fn func(i int64, p []byte) error) error {
 	return t.f.Each(ctx, i, j, fn)
 }

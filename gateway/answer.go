@@ -38,7 +38,9 @@ type job struct {
 	gaps int64 // most bytes between those that may be read, too
 	hold int64 // most of these bytes that are held at a time, if that is less
 	cost func(ctx context.Context) (farread.Cost, error)
-	make func(ctx context.Context) ([]byte, error)
+	// learn, if set, reads little to find size, work and make, before memory is taken for them.
+	learn func(ctx context.Context) error
+	make  func(ctx context.Context) ([]byte, error)
 }
 
 // A product is an answer that is made.
@@ -299,6 +301,14 @@ func (s *Server) produce(ctx context.Context, j *job, coding string) (*product, 
 	read, err := s.reads(ctx, j)
 	if err != nil {
 		return nil, err
+	}
+	if j.learn != nil {
+		if err := j.learn(ctx); err != nil {
+			return nil, err
+		}
+		if j.size > s.c.MaxResponse {
+			return nil, tooLarge("an answer", j.size, s.c.MaxResponse)
+		}
 	}
 	hold := int64(mostWindows)
 	if j.hold > 0 {

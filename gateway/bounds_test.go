@@ -19,7 +19,7 @@ func TestWordsAreNotCounted(t *testing.T) {
 	g := newGround(t, Config{Token: "secret"})
 	for i := range 100 {
 		word := fmt.Sprintf("/%s%d", strings.Repeat("x", 100), i)
-		for path, code := range map[string]int{word + "~v-/d/x": 400, word + "/" + strings.Repeat("k", 1<<14): 400, word + "/d/x": 404} {
+		for path, code := range map[string]int{word + "~v-/d/x": 400, word + "/" + strings.Repeat("k", 1<<14): 413, word + "/d/x": 404} {
 			if r := g.ask("GET", path); r.Code != code {
 				t.Fatalf("%.200s: %d", path, r.Code)
 			}
@@ -32,7 +32,7 @@ func TestWordsAreNotCounted(t *testing.T) {
 			t.Errorf("%.20s is counted", verb)
 		}
 	}
-	if len(g.meter.calls) != 2 {
+	if len(g.meter.calls) != 3 { // a status each
 		t.Errorf("%d counters", len(g.meter.calls))
 	}
 }

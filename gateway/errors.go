@@ -37,6 +37,11 @@ func tooLarge(what string, n, allowed int64) error {
 	return refusef(http.StatusRequestEntityTooLarge, "too-large", "%s of %d bytes, %d allowed", what, n, allowed)
 }
 
+// beyondf refuses a parameter that is more than any request may ask for.
+func beyondf(format string, a ...any) error {
+	return refusef(http.StatusRequestEntityTooLarge, "too-large", format, a...)
+}
+
 // statusGone is the status, in logs and counters, of a client that went away.
 const statusGone = 499
 
@@ -120,7 +125,7 @@ func (s *Server) fail(c *call, err error) {
 		return
 	}
 	h := c.w.Header()
-	for _, name := range []string{"ETag", "Content-Encoding", "Content-Range", "Last-Modified", "X-Shape", "X-Dtype", "Accept-Ranges"} {
+	for _, name := range []string{"ETag", "Content-Encoding", "Content-Range", "Last-Modified", "X-Shape", "X-Dtype", "X-Slice", "Accept-Ranges"} {
 		h.Del(name)
 	}
 	h.Set("Content-Type", "application/json")

@@ -106,6 +106,7 @@ type Server struct {
 	memory  *memory
 	flights flights[*product]
 	views   flights[*zarrface.View]
+	tables  tables
 	meter   meter
 	pinned  []string     // Cache-Control of pinned versions
 	passing []string     // Cache-Control of others
@@ -139,6 +140,7 @@ func New(c Config) (*Server, error) {
 	}
 	s.base, s.stop = context.WithCancel(context.Background())
 	s.open.init(c.Cache / 4)
+	s.tables.init(c.TTL)
 	return s, nil
 }
 
@@ -169,7 +171,7 @@ func verbs() map[string]verb {
 	return map[string]verb{
 		"info":  {plan: planInfo},
 		"ls":    {params: []string{"after", "limit"}, serve: (*Server).list},
-		"slice": {params: []string{"s", "format", "field", "as", "colors", "range", "robust", "where", "axes", "width", "height", "title", "dark"}, plan: planSlice},
+		"slice": {params: []string{"s", "nearest", "format", "field", "as", "colors", "range", "robust", "where", "axes", "width", "height", "title", "dark"}, plan: planSlice},
 		"get":   {params: []string{"id", "frame", "item", "items", "chunk"}, plan: planGet},
 		"view":  {params: []string{"track", "tracks", "height", "title", "dark", "from", "to", "width", "samples_per_pixel", "format", "bits"}, plan: planView},
 		"stats": {params: []string{"column", "after", "limit", "format"}, plan: planStats},

@@ -85,31 +85,30 @@ func planItem(ctx context.Context, s *Server, c *call, h *handle) (*job, error) 
 			return nil, err
 		}
 	}
-	return &job{media: "application/octet-stream", text: true, size: itemSize(ctx, it, i, s.unknown()), read: -1, cost: func(ctx context.Context) (farread.Cost, error) {
+	j := &job{media: "application/octet-stream", text: true, size: s.unknown(), read: -1, cost: func(ctx context.Context) (farread.Cost, error) {
 		p, err := it.ExplainItems(ctx, i, i+1)
 		return p.Cost(), err
 	}, make: func(ctx context.Context) ([]byte, error) {
 		return it.AppendItem(ctx, []byte{plainBody}, i)
-	}}, nil
-}
-
-// itemSize is the length of an item if an index tells it at no cost, or else the most
-// that an item may have. Of a frame, whose items have no limit, a header is read.
-func itemSize(ctx context.Context, it farread.Itemer, i, unknown int64) int64 {
-	if i < 0 || it.Format() != "bloscpack" && it.Items() < 0 { // blocks of a frame
-		return unknown
-	}
-	o := farread.EntriesOptions{Limit: 1, Scan: it.Format() != "bloscpack"}
-	if i > 0 {
-		o.After = strconv.FormatInt(i-1, 10)
-	}
-	for e, err := range it.Entries(ctx, o) {
-		if err == nil && e.Size >= 0 {
-			return e.Size
+	}}
+	if st, ok := it.(farread.Starter); ok {
+		j.size = 0
+		j.learn = func(ctx context.Context) error {
+			most, finish, err := st.StartItem(ctx, i)
+			if err != nil {
+				return err
+			}
+			room := int64(0)
+			if j.size = most; it.Format() == "bloscpack" {
+				room = most
+			} else {
+				j.work = most // frames decode into memory of their own
+			}
+			j.make = func(ctx context.Context) ([]byte, error) { return finish(ctx, begin(room)) }
+			return nil
 		}
-		break
 	}
-	return unknown
+	return j, nil
 }
 
 // maxItems is the most items of one answer.

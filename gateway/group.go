@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -81,12 +82,15 @@ func (s *Server) group(c *call) error {
 		return s.again(c, func(h *handle) error { return s.answer(c, verb{plan: planCoord}, h) })
 	case nodeFolder:
 	}
+	if done, err := s.sharedNow(c); done {
+		return err
+	}
 	if c.zarr.chunk {
-		return s.member(c)
+		return s.memberOrShared(c)
 	}
 	err := s.folder(c)
 	if empty, none := errors.Is(err, errNoFolder), errors.Is(err, errNoListing); (empty || none) && c.key != "" {
-		if other := s.member(c); empty || !errors.Is(other, objstore.ErrNotFound) {
+		if other := s.memberOrShared(c); empty || !errors.Is(other, objstore.ErrNotFound) {
 			return other
 		}
 	}
@@ -200,26 +204,36 @@ func (s *Server) groupIndex(ctx context.Context, at farread.Place, listed map[st
 // request, of what the index of the group says, and of documents that are there while their
 // arrays are open.
 func (s *Server) folder(c *call) error {
-	at := c.at
-	if at.Key != "" && !strings.HasSuffix(at.Key, "/") {
-		at.Key += "/"
-	}
-	name := fmt.Sprintf("group %s\x00%+v", c.place, c.zarr.o)
-	return s.page(c, name, "", 0, func(ctx context.Context) ([]byte, error) {
-		list, g, listed, err := s.members(ctx, c, at)
+	return s.page(c, "group "+c.tableName(), "", 0, func(ctx context.Context) ([]byte, error) {
+		g, _, err := s.grouped(ctx, c)
 		if err != nil {
-			return nil, err
-		}
-		index, err := s.groupIndex(ctx, at, listed, &g)
-		if err != nil {
-			return nil, err
-		}
-		if err := s.documents(ctx, c, list, index, &g); err != nil {
 			return nil, err
 		}
 		doc, err := g.Doc()
 		return append([]byte{plainBody}, doc...), err
 	})
+}
+
+// grouped finds the arrays of the folder of a call, and the coordinates that they share, whose
+// table it keeps.
+func (s *Server) grouped(ctx context.Context, c *call) (g zarrface.Group, shared table, err error) {
+	now, at := s.now(), c.at
+	if at.Key != "" && !strings.HasSuffix(at.Key, "/") {
+		at.Key += "/"
+	}
+	list, g, listed, err := s.members(ctx, c, at)
+	if err != nil {
+		return g, nil, err
+	}
+	index, err := s.groupIndex(ctx, at, listed, &g)
+	if err != nil {
+		return g, nil, err
+	}
+	if shared, err = s.documents(ctx, c, list, index, &g); err != nil {
+		return g, nil, err
+	}
+	s.tables.put(c.tableName(), shared, now)
+	return g, shared, nil
 }
 
 // A member is an array of a folder, by its key in the root.
@@ -285,21 +299,21 @@ func join(dir, name string) string {
 
 // documents puts the documents of arrays into a group: of what an index says, or else it opens them. An array that no
 // client can read is named; any other fault is one of the group, or else an array would
-// be missing because its store was slow.
-func (s *Server) documents(ctx context.Context, c *call, list []member, index *farread.Group, g *zarrface.Group) error {
-	docs := make([][]byte, len(list))
+// be missing because its store was slow. The coordinates that the arrays share come along.
+func (s *Server) documents(ctx context.Context, c *call, list []member, index *farread.Group, g *zarrface.Group) (table, error) {
+	docs, coords := make([][]byte, len(list)), make([]zarrface.Coordinates, len(list))
 	err := par.Do(ctx, len(list), groupFlight, func(ctx context.Context, i int) error {
 		if a, ok := index.Arrays[list[i].entry]; ok {
 			f, err := zarrface.FactsIn(a)
 			if err == nil {
-				docs[i], err = f.Document(c.zarr.o)
+				docs[i], coords[i], err = f.Document(c.zarr.o)
 			}
 			if err == nil {
 				return nil
 			}
 		}
 		one := &call{r: c.r, of: c, target: target{verb: "zarr", root: c.root, key: list[i].key}, zarr: c.zarr}
-		err := s.document(ctx, one, &docs[i])
+		err := s.document(ctx, one, &docs[i], &coords[i])
 		if err == nil {
 			return nil
 		}
@@ -309,24 +323,35 @@ func (s *Server) documents(ctx context.Context, c *call, list []member, index *f
 		return nil // it stays without a document
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	sum, most := int64(0), min(groupDocs, s.listMemory()/2)
+	names := make([]string, len(list))
 	for i, m := range list {
-		if docs[i] == nil {
+		if names[i] = m.name; docs[i] == nil {
 			g.Skipped = append(g.Skipped, m.entry)
 			continue
 		}
-		if sum += int64(len(docs[i])); sum > most {
-			return tooLarge("documents of a group", sum, most)
-		}
 		g.Arrays[m.name] = docs[i]
 	}
-	return nil
+	shared := zarrface.Share(names, coords)
+	maps.Copy(g.Arrays, shared.Docs)
+	g.Left = shared.Left
+	sum, most := int64(0), min(groupDocs, s.listMemory()/2)
+	for _, doc := range g.Arrays {
+		sum += int64(len(doc))
+	}
+	if sum > most {
+		return nil, tooLarge("documents of a group", sum, most)
+	}
+	t := table{}
+	for name, i := range shared.From {
+		t[name] = list[i].key
+	}
+	return t, nil
 }
 
-// document finds the document of one array.
-func (s *Server) document(ctx context.Context, c *call, doc *[]byte) (err error) {
+// document finds the document of one array, and its coordinates.
+func (s *Server) document(ctx context.Context, c *call, doc *[]byte, coords *zarrface.Coordinates) (err error) {
 	if c.at, err = s.place(c.target); err != nil {
 		return err
 	}
@@ -338,7 +363,7 @@ func (s *Server) document(ctx context.Context, c *call, doc *[]byte) (err error)
 		}
 		v, err := s.view(ctx, c, h)
 		if err == nil {
-			*doc = v.Doc()
+			*doc, *coords = v.Doc(), v.Coordinates()
 		} else if errors.Is(err, objstore.ErrChanged) {
 			s.open.drop(c.place, h)
 		}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"strconv"
@@ -24,14 +25,14 @@ func lookOf(c *call) (o render.Look, given string, err error) {
 		}
 	}
 	if text := q.Get("height"); text != "" {
-		if o.Height, err = strconv.Atoi(text); err != nil || o.Height < picture.MinHeight || o.Height > picture.MaxHeight {
-			return o, given, badf("height", "height %q: want %d to %d", clip(text), picture.MinHeight, picture.MaxHeight)
+		if o.Height, err = between("height", text, picture.MinHeight, picture.MaxHeight); err != nil {
+			return o, given, err
 		}
 	}
 	if q.Has("title") {
 		text := q.Get("title")
 		if utf8.RuneCountInString(text) > render.MaxTitle {
-			return o, given, badf("title", "a title of more than %d characters", render.MaxTitle)
+			return o, given, beyondf("a title of %d characters, %d allowed", utf8.RuneCountInString(text), render.MaxTitle)
 		}
 		o.Title = &text
 	}
@@ -41,6 +42,18 @@ func lookOf(c *call) (o render.Look, given string, err error) {
 		}
 	}
 	return o, given, nil
+}
+
+// between reads a length in pixels. One beyond the limit is 413, as what it asks for would be too large.
+func between(name, text string, low, high int) (int, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange) && n > 0 || err == nil && n > int64(high):
+		return 0, beyondf("%s %s: %d allowed", name, clip(text), high)
+	case err != nil || n < int64(low):
+		return 0, badf(name, "%s %q: want %d to %d", name, clip(text), low, high)
+	}
+	return int(n), nil
 }
 
 // title names what a picture shows.
@@ -90,8 +103,8 @@ func sized(c *call, look render.Look) (*picture.Plot, error) {
 	}
 	if text := c.query.Get("width"); text != "" {
 		var err error
-		if p.Width, err = strconv.Atoi(text); err != nil || p.Width < picture.MinWidth || p.Width > picture.MaxWidth {
-			return nil, badf("width", "width %q: want %d to %d", clip(text), picture.MinWidth, picture.MaxWidth)
+		if p.Width, err = between("width", text, picture.MinWidth, picture.MaxWidth); err != nil {
+			return nil, err
 		}
 	}
 	return p, nil

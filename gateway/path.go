@@ -44,7 +44,7 @@ func parsePath(escaped string) (t target, err error) {
 		}
 	}
 	if len(rest) > 3*(maxKey+maxKey) {
-		return t, badf("path", "a path of %d bytes: a key has %d at most", len(rest), maxKey)
+		return t, beyondf("a path of %d bytes: a key has %d at most", len(rest), maxKey)
 	}
 	if rest, err = url.PathUnescape(rest); err != nil {
 		return t, badf("path", "the path is not well escaped")
@@ -52,7 +52,7 @@ func parsePath(escaped string) (t target, err error) {
 	t.root, t.key, t.bare = strings.Cut(rest, "/")
 	t.bare = !t.bare
 	if len(t.key) > maxKey {
-		return t, badf("path", "a key of %d bytes, %d allowed", len(t.key), maxKey)
+		return t, tooLarge("a key", int64(len(t.key)), maxKey)
 	}
 	return t, nil
 }
@@ -84,7 +84,7 @@ func checkSegments(key string, files bool) error {
 // it: a word that is misspelt would else be an answer to another question.
 func parseQuery(raw string, known []string) (url.Values, error) {
 	if len(raw) > maxQuery {
-		return nil, badf("query", "a query of %d bytes, %d allowed", len(raw), maxQuery)
+		return nil, tooLarge("a query", int64(len(raw)), maxQuery)
 	}
 	if raw == "" {
 		return nil, nil

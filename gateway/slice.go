@@ -52,15 +52,19 @@ type cut struct {
 	size   int64 // bytes of the items in the answer
 }
 
-func planSlice(_ context.Context, s *Server, c *call, h *handle) (*job, error) {
+func planSlice(ctx context.Context, s *Server, c *call, h *handle) (*job, error) {
 	if c.query.Has("where") {
-		return planSearch(s, c, h)
+		return planSearch(ctx, s, c, h)
 	}
 	a, ok := h.d.(farread.Slicer)
 	if !ok {
 		return nil, wrongKind(h.d, "array")
 	}
-	x, err := cutOf(a, c.query.Get("s"), c.query.Get("field"), c.query.Get("as"))
+	box, at, err := s.boxOf(ctx, c, a)
+	if err != nil {
+		return nil, err
+	}
+	x, err := cutOf(a, box, c.query.Get("field"), c.query.Get("as"))
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +90,9 @@ func planSlice(_ context.Context, s *Server, c *call, h *handle) (*job, error) {
 			p, err := a.ExplainSlice(ctx, x.box)
 			return p.Cost(), err
 		}}
+	if at != "" {
+		j.head["X-Slice"] = at
+	}
 	if j.read >= 0 {
 		j.gaps = x.gaps(j.read)
 	}
@@ -102,16 +109,9 @@ func planSlice(_ context.Context, s *Server, c *call, h *handle) (*job, error) {
 	return x.drawn(j, o, s.c.MaxResponse)
 }
 
-// cutOf resolves the parameters of a slice.
-func cutOf(a farread.Slicer, text, field, as string) (*cut, error) {
-	parsed, err := b2nd.ParseSlice(text)
-	if err != nil {
-		return nil, err
-	}
-	x := &cut{a: a, stored: a.DType()}
-	if x.box, err = parsed.Resolve(a.Shape()); err != nil {
-		return nil, err
-	}
+// cutOf resolves the other parameters of a slice.
+func cutOf(a farread.Slicer, box b2nd.Box, field, as string) (x *cut, err error) {
+	x = &cut{a: a, stored: a.DType(), box: box}
 	if x.read, err = a.SizeOf(x.box); err != nil {
 		return nil, err
 	}

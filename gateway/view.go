@@ -204,7 +204,7 @@ func tracksOf(c *call) ([]string, error) {
 	case slices.Contains(names, ""):
 		return nil, badf("track", "tracks %q: want names or numbers, such as 1,2", clip(text))
 	case len(names) > render.MaxTracks:
-		return nil, badf("track", "%d tracks in a picture, at most %d", len(names), render.MaxTracks)
+		return nil, beyondf("%d tracks in a picture, %d allowed", len(names), render.MaxTracks)
 	default:
 		return names, nil
 	}
@@ -225,8 +225,8 @@ func viewOfTrack(c *call, v farread.Viewer, track string) (*render.ViewOptions, 
 		return nil, err
 	}
 	if text := q.Get("width"); text != "" {
-		if o.Width, err = strconv.Atoi(text); err != nil || o.Width < 1 || o.Width > maxWidth {
-			return nil, badf("width", "width %q: want 1 to %d", clip(text), maxWidth)
+		if o.Width, err = between("width", text, 1, maxWidth); err != nil {
+			return nil, err
 		}
 	}
 	if text := q.Get("samples_per_pixel"); text != "" {

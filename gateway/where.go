@@ -20,7 +20,7 @@ const (
 
 // planSearch plans the items of a box that match a comparison, as records of their index
 // and value. How many there are only the search tells; it ends at the limit of an answer.
-func planSearch(s *Server, c *call, h *handle) (*job, error) {
+func planSearch(ctx context.Context, s *Server, c *call, h *handle) (*job, error) {
 	a, ok := h.d.(farread.Searcher)
 	if !ok {
 		return nil, wrongKind(h.d, "array that is searched by values")
@@ -37,7 +37,11 @@ func planSearch(s *Server, c *call, h *handle) (*job, error) {
 	if !slices.Contains(render.HitFormats(), format) {
 		return nil, badf("format", "format %q: with where want %s", clip(format), strings.Join(render.HitFormats(), ", "))
 	}
-	x, err := cutOf(a, c.query.Get("s"), c.query.Get("field"), "")
+	box, at, err := s.boxOf(ctx, c, a)
+	if err != nil {
+		return nil, err
+	}
+	x, err := cutOf(a, box, c.query.Get("field"), "")
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +66,9 @@ func planSearch(s *Server, c *call, h *handle) (*job, error) {
 			plan, _, err := a.ExplainSearch(ctx, x.box, p, o)
 			return plan.Cost(), err
 		}}
+	if at != "" {
+		j.head["X-Slice"] = at
+	}
 	item := a.DType().ItemSize()
 	j.make = func(ctx context.Context) ([]byte, error) {
 		out := newPage(firstPage, most)

@@ -104,19 +104,27 @@ func TestArrayMeta(t *testing.T) {
 }
 
 // TestServedMeaning: xarray sees dimensions, attributes, fill value and coordinates of an
-// array that farread packed and serves.
+// array that farread packed and serves, and those that the arrays of a folder share.
 func TestServedMeaning(t *testing.T) {
 	dir := t.TempDir()
 	var none any
 	run(t.Context(), t, &none, "pack_meaning.py", "make", dir)
 	at := func(name string) string { return filepath.Join(dir, name) }
-	cmd := exec.CommandContext(t.Context(), program(t), "pack", at("t2m.npy"), at("t2m.b2nd"), "--dims", "time,lat,lon", "--attrs", at("t2m.json"), "--fill", "nan",
-		"--coord", "time="+at("time.npy"), "--coord", "lat="+at("lat.npy"), "--coord", "lon="+at("lon.npy"), "--attrs", "lat="+at("lat.json"))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	pack := func(to, lon string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), program(t), "pack", at("t2m.npy"), at(to), "--dims", "time,lat,lon", "--attrs", at("t2m.json"), "--fill", "nan",
+			"--coord", "time="+at("time.npy"), "--coord", "lat="+at("lat.npy"), "--coord", "lon="+at(lon), "--attrs", "lat="+at("lat.json"))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
 	}
+	pack("t2m.b2nd", "lon.npy")
+	for to, lon := range map[string]string{"three/t2m.b2nd": "lon.npy", "three/twice.b2nd": "lon.npy", "three/east.b2nd": "east.npy", "three/pair/t2m.b2nd": "lon.npy", "three/pair/twice.b2nd": "lon.npy"} {
+		pack(to, lon)
+	}
+	url := serveFolder(t, dir) + "/group/data/"
 	var faults *[]string
-	run(t.Context(), t, &faults, "pack_meaning.py", "read", dir, serveFolder(t, dir)+"/group/data/t2m.b2nd")
+	run(t.Context(), t, &faults, "pack_meaning.py", "read", dir, url+"t2m.b2nd", url+"three")
 	switch {
 	case faults != nil:
 	case os.Getenv("FARREAD_PEERS_REQUIRE") != "":

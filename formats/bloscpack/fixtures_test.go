@@ -218,6 +218,24 @@ func checkMeta(t *testing.T, x *fixture, f *bloscpack.File) {
 	}
 }
 
+// checkStarted reads an item in two steps, as AppendItem gave it.
+func checkStarted(t *testing.T, f *bloscpack.File, i int64, want []byte, fault error) {
+	t.Helper()
+	s, err := f.StartItem(t.Context(), i)
+	if err != nil {
+		if fault == nil || err.Error() != fault.Error() {
+			t.Errorf("item %d started: %v, want %v", i, err, fault)
+		}
+		return
+	}
+	for range 2 {
+		p, err := s.Append(t.Context(), []byte("x"))
+		if (err != nil) != (fault != nil) || err == nil && (!bytes.Equal(p, want) || s.Len() != int64(len(want)-1)) {
+			t.Errorf("item %d in two steps: %d bytes of %d, %v, want %v", i, len(p), s.Len(), err, fault)
+		}
+	}
+}
+
 // checkItems reads everything in every way.
 func checkItems(t *testing.T, x *fixture, f *bloscpack.File) {
 	t.Helper()
@@ -226,6 +244,7 @@ func checkItems(t *testing.T, x *fixture, f *bloscpack.File) {
 	var at []int // places of the items in whole
 	for i := range f.Len() {
 		p, err := f.AppendItem(t.Context(), []byte("x"), i)
+		checkStarted(t, f, i, p, err)
 		switch {
 		case e.Aborted:
 			if !errors.Is(err, formats.ErrCorrupt) || !strings.Contains(err.Error(), "verify --repair") {

@@ -3,6 +3,7 @@ package bloscpack
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/farread/farread/formats"
@@ -270,24 +271,47 @@ func (f *File) AppendItem(ctx context.Context, dst []byte, i int64) ([]byte, err
 	if err := f.checkRange(i, i+1); err != nil {
 		return dst, err
 	}
-	p, err := f.one(ctx, i)
+	p, err := f.one(ctx, i, math.MaxInt64)
 	if err != nil {
 		return dst, err
+	}
+	if !p.whole() {
+		b, err := f.rest(ctx, p)
+		bufpool.Put(p.b)
+		if err != nil {
+			return dst, err
+		}
+		p.b = b
 	}
 	defer bufpool.Put(p.b)
 	return f.appendPiece(dst, p, f.o.Parallel)
 }
 
-// one reads chunk i into a buffer from bufpool. If a table of version 3 contradicts
+// whole reports whether all of the chunk is read.
+func (p *piece) whole() bool { return p.off+int64(len(p.b)) >= p.next }
+
+// rest reads what is missing of a chunk, and returns the chunk in a buffer of bufpool.
+func (f *File) rest(ctx context.Context, p *piece) ([]byte, error) {
+	have := len(p.b)
+	b := bufpool.Get(int(p.next - p.off))
+	copy(b, p.b)
+	if err := f.r.ReadRanges(ctx, []rangeio.Span{{Off: p.off + int64(have), P: b[have:]}}); err != nil {
+		bufpool.Put(b)
+		return nil, f.wrapRead(err, p.place)
+	}
+	return b, nil
+}
+
+// one reads chunk i into a buffer from bufpool, or the start of it: at most so many bytes, and the header. If a table of version 3 contradicts
 // the chunks, the chunks are right: the Python tool writes the table but never reads
 // it.
-func (f *File) one(ctx context.Context, i int64) (*piece, error) {
+func (f *File) one(ctx context.Context, i, most int64) (*piece, error) {
 	places, err := f.places(ctx, f.run(i+1), nil, i, i+1)
 	if err != nil {
 		return nil, err
 	}
 	p := places[0]
-	c, err := f.oneAt(ctx, p)
+	c, err := f.oneAt(ctx, p, most)
 	if f.h.Version != Version3 || !f.usesTable() {
 		return c, err
 	}
@@ -312,7 +336,7 @@ func (f *File) one(ctx context.Context, i int64) (*piece, error) {
 	}
 	switch {
 	case werr == nil:
-		return f.oneAt(ctx, walked[0])
+		return f.oneAt(ctx, walked[0], most)
 	case !isFormat(werr):
 		return nil, werr
 	case err == nil:
@@ -321,13 +345,13 @@ func (f *File) one(ctx context.Context, i int64) (*piece, error) {
 	return nil, err
 }
 
-// oneAt reads the chunk at p: first as many bytes as guess says, then the rest.
-func (f *File) oneAt(ctx context.Context, p place) (*piece, error) {
+// oneAt reads the start of the chunk at p: as many bytes as guess says.
+func (f *File) oneAt(ctx context.Context, p place, most int64) (*piece, error) {
 	if err := f.inFile(p); err != nil {
 		return nil, err
 	}
-	b := bufpool.Get(int(f.guess(p)))
-	c, err := f.pieceAt(ctx, p, &b)
+	b := bufpool.Get(int(min(f.guess(p), most)))
+	c, err := f.pieceAt(ctx, p, b)
 	if err != nil {
 		bufpool.Put(b)
 		return nil, err
@@ -335,24 +359,15 @@ func (f *File) oneAt(ctx context.Context, p place) (*piece, error) {
 	return c, nil
 }
 
-func (f *File) pieceAt(ctx context.Context, p place, b *[]byte) (*piece, error) {
-	if err := f.r.ReadRanges(ctx, []rangeio.Span{{Off: p.off, P: *b}}); err != nil {
+func (f *File) pieceAt(ctx context.Context, p place, b []byte) (*piece, error) {
+	if err := f.r.ReadRanges(ctx, []rangeio.Span{{Off: p.off, P: b}}); err != nil {
 		return nil, f.wrapRead(err, p)
 	}
-	h, n, err := f.head(p, *b)
+	h, n, err := f.head(p, b)
 	if err != nil {
 		return nil, err
 	}
-	if have := len(*b); n > int64(have) {
-		whole := bufpool.Get(int(n))
-		copy(whole, *b)
-		bufpool.Put(*b)
-		*b = whole
-		if err := f.r.ReadRanges(ctx, []rangeio.Span{{Off: p.off + int64(have), P: whole[have:]}}); err != nil {
-			return nil, f.wrapRead(err, p)
-		}
-	}
-	return &piece{place: p, h: h, next: p.off + n, b: (*b)[:n]}, nil
+	return &piece{place: p, h: h, next: p.off + n, b: b[:min(n, int64(len(b)))]}, nil
 }
 
 // chained reports whether the chunk at p, found by a table of version 3, fits between

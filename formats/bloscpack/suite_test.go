@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -173,6 +174,24 @@ func TestTraces(t *testing.T) {
 	long := bloscpack.WriteOptions{ChunkSize: 100_000, Metadata: string(bytes.Repeat([]byte("long metadata "), 10_000)), Meta: bloscpack.MetaOptions{Plain: true}, Encode: blosc.EncodeOptions{Codec: blosc.LZ4}}
 	f = traced("metadata of 140 KB with room for more", write(t, long, [][]byte{p}), bloscpack.Options{})
 	one(f, 1)
+
+	started := func(f *bloscpack.File, i int64) {
+		s, err := f.StartItem(t.Context(), i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr.Step(fmt.Sprintf("item %d started", i), fmt.Sprintf("%d bytes", s.Len()))
+		if _, err := s.Append(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		tr.Step("the rest of it")
+	}
+	noise := make([]byte, 200_000)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // never fails
+	f = traced("short, long and empty items, and one that gets short", byHand(t, bloscpack.Adler32, [][]byte{noise[:100], noise, nil, make([]byte, 1<<20)}, []int{0, 1, 2, 3}, 0), bloscpack.Options{Head: 1})
+	for i := range f.Len() {
+		started(f, i)
+	}
 	tr.Golden(t, filepath.Join("testdata", "read.trace"))
 }
 

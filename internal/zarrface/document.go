@@ -136,6 +136,8 @@ type Group struct {
 	Skipped []string
 	// Index is what there is to say of the index of the group, for the attribute "farread".
 	Index string
+	// Left is what there is to say of coordinates that are left out, by name, for the attribute "farread".
+	Left map[string]string
 }
 
 // Doc returns the document zarr.json of a group, with the documents of its arrays in it:
@@ -146,11 +148,12 @@ func (g Group) Doc() ([]byte, error) {
 	if attrs == nil {
 		attrs = map[string]json.RawMessage{}
 	}
-	if len(g.Skipped) > 0 || g.Index != "" {
+	if len(g.Skipped) > 0 || g.Index != "" || len(g.Left) > 0 {
 		text, err := zarr.Marshal(struct {
-			Skipped []string `json:"skipped,omitempty"`
-			Index   string   `json:"index,omitempty"`
-		}{g.Skipped, g.Index})
+			Skipped []string          `json:"skipped,omitempty"`
+			Index   string            `json:"index,omitempty"`
+			Left    map[string]string `json:"coordinates,omitempty"`
+		}{g.Skipped, g.Index, g.Left})
 		if err != nil {
 			return nil, err
 		}

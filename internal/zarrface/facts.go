@@ -67,14 +67,14 @@ func (f Facts) Index(size int64, etag string, refused error) groupindex.Array {
 	return a
 }
 
-// Document returns the zarr.json that New would make of the array, without the array.
-func (f Facts) Document(o Options) ([]byte, error) {
+// Document returns the zarr.json that New would make of the array, and its coordinates, without the array.
+func (f Facts) Document(o Options) ([]byte, Coordinates, error) {
 	if err := o.check(); err != nil {
-		return nil, err
+		return nil, Coordinates{}, err
 	}
 	v, err := newView(f, o)
 	if err != nil {
-		return nil, err
+		return nil, Coordinates{}, err
 	}
-	return v.doc, nil
+	return v.doc, v.Coordinates(), nil
 }

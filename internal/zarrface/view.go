@@ -74,10 +74,8 @@ func newView(f Facts, o Options) (*View, error) {
 	layers := slices.SortedFunc(slices.Values(f.Layers), func(a, b cframe.Metalayer) int { return strings.Compare(a.Name, b.Name) })
 	v.meta, layers = b2nd.Meaning(layers, f.Meta.Shape, formats.Limits{})
 	v.fill(&t)
-	if !o.Folder {
-		if err := v.coordinates(); err != nil {
-			return nil, err
-		}
+	if err := v.coordinates(); err != nil {
+		return nil, err
 	}
 	v.doc, err = document(v, f.Meta, t, f.DType, layers, o)
 	return v, err
