@@ -166,7 +166,7 @@ func (a *app) zarrArrays(ctx context.Context, src string, n *zarr.Node, member s
 	}
 	for _, p := range slices.Sorted(maps.Keys(refused)) {
 		if len(out) == 0 {
-			return nil, errors.Join(refused[p])
+			return nil, fmt.Errorf("%s: %w", human.Printable(p), refused[p])
 		}
 		a.warn(src, human.Printable(p)+" is left out: "+human.Printable(refused[p].Error()))
 	}
