@@ -105,7 +105,7 @@ func (a *Array) Stored(ctx context.Context, probes int) (n int64, exact bool, er
 		n += l.bytes
 	}
 	if exact = int64(k) == grid.Total; !exact {
-		n = int64(float64(n) / float64(k) * float64(grid.Total))
+		n = int64(min(float64(n)/float64(k)*float64(grid.Total), 1<<62))
 	}
 	return n, exact, nil
 }
