@@ -95,11 +95,11 @@ func (a *app) packZarr(ctx context.Context, src string, dst target, f *packFlags
 			return err
 		}
 		if f.array.member != "" {
-			var more []besideCoord
-			if arr, more, err = a.besideMember(ctx, src, arr, f); err != nil {
+			of, more, err := a.besideMember(ctx, src, arr, f)
+			if err != nil {
 				return at(src, err)
 			}
-			beside = append(more, beside...)
+			arr, beside = of, append(more, beside...)
 		}
 		if err := a.writeBesides(ctx, to, beside, f.force, rep); err != nil {
 			return err
