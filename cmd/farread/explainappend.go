@@ -65,13 +65,14 @@ func (a *app) tellAppend(rep *appendReport) error {
 
 // sourceFlagNames are the flags of pack that explain --append takes; --dtype is there already.
 func sourceFlagNames() []string {
-	return append([]string{"member", "shape", "order", "records", "rate", "watermark", "codec", "filter"}, csvFlagNames()...)
+	return append([]string{"member", "coord", "shape", "order", "records", "rate", "watermark", "codec", "filter"}, csvFlagNames()...)
 }
 
 // registerSource adds the flags of pack that say how SRC is read.
 func (f *packFlags) registerSource(c *cobra.Command) {
 	var all cobra.Command
 	f.array.register(&all)
+	f.meta.register(&all)
 	f.blosc.register(&all)
 	f.blp.register(&all)
 	f.zoom.register(&all)

@@ -24,12 +24,16 @@ type heldFolder struct {
 	n, size int64
 	list    []objstore.Info // of more than maxKept the first ones
 	prefix  string
+	group   *farread.Group // of a server that lists nothing
 }
 
 // held lists a folder and what is below it.
 func (t *folderContent) held(ctx context.Context) (heldFolder, error) {
 	h := heldFolder{prefix: folderKey(t.key)}
 	for in, err := range objstore.ListAfter(ctx, t.bucket, h.prefix, "") {
+		if unlisting(err) {
+			return t.unlisted(ctx, h, err)
+		}
 		if err != nil {
 			return h, err
 		}
@@ -38,6 +42,28 @@ func (t *folderContent) held(ctx context.Context) (heldFolder, error) {
 		if h.n <= maxKept {
 			h.list = append(h.list, in)
 		}
+	}
+	return h, nil
+}
+
+// unlisting reports whether an error is that of a server that lists nothing.
+func unlisting(err error) bool {
+	return errors.Is(err, objstore.ErrInvalid) && errors.Is(err, errors.ErrUnsupported)
+}
+
+// unlisted is held on a server that lists nothing, by the index of the group; without one it is the error of the
+// listing.
+func (t *folderContent) unlisted(ctx context.Context, h heldFolder, failed error) (heldFolder, error) {
+	g, list, err := t.a.client.UnlistedGroup(ctx, t.bucket, h.prefix)
+	if errors.Is(err, objstore.ErrNotFound) {
+		return h, failed
+	}
+	if err != nil {
+		return h, err
+	}
+	h.group, h.list, h.n = g, list, int64(len(list))
+	for _, in := range list {
+		h.size += in.Size
 	}
 	return h, nil
 }
@@ -51,6 +77,9 @@ func folderKey(key string) string {
 
 // quietGroup reads the index of a folder that was listed, by one request; nil if it has none.
 func (t *folderContent) quietGroup(ctx context.Context, h heldFolder) (*farread.Group, error) {
+	if h.group != nil {
+		return h.group, nil
+	}
 	listed := make(map[string]objstore.Info, len(h.list))
 	for _, in := range h.list {
 		listed[strings.TrimPrefix(in.Key, h.prefix)] = in
@@ -63,6 +92,12 @@ func (t *folderContent) group(ctx context.Context, h heldFolder) (*farread.Group
 	g, err := t.quietGroup(ctx, h)
 	if g == nil || err != nil {
 		return nil, err
+	}
+	if h.group != nil {
+		if len(g.Stale) > 0 {
+			t.a.warn(groupindex.Name, "names arrays that are not there: "+human.Shorten(strings.Join(g.Stale, ", "), 200))
+		}
+		return g, nil
 	}
 	line := "farread index " + human.Printable(strings.TrimSuffix(t.uri, "/")) + "/"
 	switch {

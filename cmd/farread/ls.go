@@ -264,6 +264,10 @@ type objectLine struct {
 func (l *listing) objects(ctx context.Context, t *folderContent) error {
 	h, head, failed := heldFolder{prefix: folderKey(t.key)}, []string{">SIZE", "MODIFIED", "FORMAT", "URI"}, error(nil)
 	for in, err := range objstore.ListAfter(ctx, t.bucket, h.prefix, "") {
+		if unlisting(err) {
+			h, failed = t.unlisted(ctx, h, err)
+			break
+		}
 		if failed = err; err != nil {
 			break
 		}
@@ -316,7 +320,10 @@ func (l *listing) object(t *folderContent, prefix string, in objstore.Info, g *f
 	if format != "" {
 		o.Format = &format
 	}
-	size, when, uri := human.Size(o.Size), o.Time.Local().Format("2006-01-02 15:04"), human.Printable(o.URI)
+	size, when, uri := human.Size(o.Size), "", human.Printable(o.URI)
+	if !o.Time.IsZero() { // some servers do not tell
+		when = o.Time.Local().Format("2006-01-02 15:04")
+	}
 	if g == nil {
 		return l.add(o, size, when, format, uri)
 	}

@@ -60,9 +60,10 @@ small cubes; farread advise tells what that saves. Memory is bounded by --max-me
 whatever the size of SRC.
 
 --dims names its dimensions, --coord says where the items along one lie (numbers,
-datetime64 or text), --attrs has attributes such as units, and --fill the value of
-items that were never written. They are stored in the array; info shows them, slice
-selects by them, and Zarr clients of farread serve get them.
+datetime64 or text; more than 64 KiB of them become NAME.b2nd beside), --attrs has
+attributes such as units, and --fill the value of items that were never written. They
+are stored in the array; info shows them, slice selects by them, and Zarr clients of
+farread serve get them.
 
 SRC may be Zarr, version 2 or 3: x.zarr, a folder, a prefix of a bucket or a folder of
 a plain HTTP server; an array in one (x.zarr/temp); or a zip of one (x.zarr.zip). It
@@ -103,14 +104,16 @@ among their first 100 values) are passed over, and named; --columns and --skip c
 Parquet goes by the same rules; columns of times and of numbers keep their type.
 
 --append puts SRC behind what is in DST, one file that is there: the array behind the
-items of a .b2nd, along the first axis, where types and all other lengths must be the
-same; bytes behind those of a .b2frame; lines, records or files behind the items of a
-.blp that pack made of such; the samples of a WAV, .npy or CSV behind those of a .zoom
-with the same tracks and the same rate, or with times that go on. Times that go back
-are refused. The result is what pack makes of all at once. What is there is not sent
-again: S3 copies it, but for the first 5 MiB and what ends the file. Readers see the old
-file or the new one. If somebody else changes it in the meantime, nothing is appended
-(exit code 5). explain --append tells the cost before.
+items of a .b2nd (of another .b2nd and of Zarr, too), along the first axis, where types
+and all other lengths must be the same; bytes behind those of a .b2frame; lines, records
+or files behind the items of a .blp that pack made of such; the samples of a WAV, .npy
+or CSV behind those of a .zoom with the same tracks and the same rate, or with times
+that go on. Times that go back are refused. The coordinate of an array's first axis
+grows by that of SRC, or by --coord; one that is a list is never left too short. The
+result is what pack makes of all at once. What is there is not sent again: S3 copies it,
+but for the first 5 MiB and what ends the file. Readers see the old file or the new one.
+If somebody else changes it in the meantime, nothing is appended (exit code 5). explain
+--append tells the cost before.
 
 A DST that exists is refused with exit code 5 unless --force is given, and so is an
 id that the dataset has already. Nothing shows before all of it was read: data go

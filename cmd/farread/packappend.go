@@ -13,7 +13,6 @@ import (
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
-	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/bloscpack"
 	"github.com/farread/farread/formats/cframe"
@@ -40,6 +39,9 @@ type appendReport struct {
 	Copied   int64    `json:"copied"`             // of them, bytes that the store copied itself
 	Whole    string   `json:"whole,omitempty"`    // why all of a series was read
 	Warnings []string `json:"warnings,omitempty"` // about SRC
+
+	// Beside is the array beside it that has the coordinate of the first axis, if that grew, too.
+	Beside *appendReport `json:"beside,omitempty"`
 }
 
 func (r *appendReport) tell(a *app) error {
@@ -62,6 +64,9 @@ func (r *appendReport) tell(a *app) error {
 		added = human.Plural(r.Added, "byte") + " added"
 	}
 	_, err := fmt.Fprintf(a.stdout, "%s: %s stored in %s (%s)\n  %s\n", added, human.Size(r.Bytes), human.Size(r.Stored), how, human.Printable(r.Output))
+	if err == nil && r.Beside != nil {
+		return r.Beside.tell(a)
+	}
 	return err
 }
 
@@ -80,7 +85,7 @@ type growth struct {
 
 func growths() map[string]growth {
 	return map[string]growth{
-		all.B2ND:         {append([]string{"chunk-shape", "block-shape", "for"}, metaFlagNames()...), growArray},
+		all.B2ND:         {[]string{"chunk-shape", "block-shape", "for", "dims", "attrs", "fill"}, growArray},
 		frameFormat:      {[]string{"chunk", "typesize"}, growFrame},
 		bloscpack.Format: {[]string{"chunk", "typesize", "checksum"}, growItems},
 		zoomcache.Format: {[]string{"codec", "zlib", "delta"}, growSeries},
@@ -135,39 +140,6 @@ func (a *app) appendTo(ctx context.Context, p *packer, srcs []string, dst target
 	}
 	a.tellWhole(rep)
 	return rep.tell(a)
-}
-
-// growArray puts the array of SRC behind the items of a .b2nd.
-func growArray(ctx context.Context, a *app, src string, o *objstore.Object, f *packFlags, rep *appendReport) error {
-	if zarrNamed(src) {
-		return usagef("--append takes a .npy, a member of a .npz or raw bytes, not Zarr")
-	}
-	arrays, _, err := a.arrays(ctx, src, f)
-	if err != nil {
-		return at(src, err)
-	}
-	if len(arrays) > 1 {
-		return usagef("%s has %s: name one with --member", src, human.Plural(int64(len(arrays)), "array"))
-	}
-	arr := arrays[0]
-	rep.Bytes = arr.NBytes
-	return a.draft(ctx, o, func(file *draft.File) error {
-		eo := b2nd.EditOptions{Draft: true, Index: f.blosc.whenGrown(o)}
-		if eo.Encode, err = f.blosc.given(); err != nil {
-			return err
-		}
-		e, err := b2nd.Edit(ctx, file, eo)
-		if err != nil {
-			return at(rep.Output, err)
-		}
-		b := a.newBar("pack", arr.NBytes)
-		defer b.clear()
-		if err := arr.Append(ctx, e, int64(a.flags.maxMemory)/2, b.set); err != nil {
-			return at(src, err)
-		}
-		rep.Shape, rep.Added = e.Meta().Shape, arr.Shape[0]
-		return at(rep.Output, e.Close()) //nolint:contextcheck // writes to a temporary file
-	}, rep)
 }
 
 // growFrame puts the bytes of SRC behind those of a frame.

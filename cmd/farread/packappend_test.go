@@ -56,7 +56,8 @@ func TestAppend(t *testing.T) {
 		{[]string{at("part.npy"), at("x.zoom")}, exitNotFound, "without --append"},
 		{[]string{at("part.npy"), at("a.b2nd"), "--force"}, exitUsage, "--force"},
 		{[]string{at("part.npy"), at("a.b2nd"), "--chunk-shape", "5,5"}, exitUsage, "--chunk-shape"},
-		{[]string{at("part.zarr"), at("a.b2nd")}, exitUsage, "not Zarr"},
+		{[]string{at("part.zarr"), at("a.b2nd")}, exitNotFound, "part.zarr"},
+		{[]string{at("part.npy"), at("a.b2nd"), "--coord", "y=" + at("part.npy")}, exitUsage, "has no coordinate that would grow"},
 		{[]string{at("part.npy"), at("a.b2nd"), "--dims", "y,x"}, exitUsage, "--dims"},
 	} {
 		if r := (runner{}).run(t, append([]string{"pack", "--append"}, c.args...)...); r.code != c.code || !strings.Contains(r.stderr, c.says) {

@@ -213,8 +213,16 @@ func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packF
 		return a.packZarr(ctx, srcs[0], dst, f, encode)
 	}
 	find := a.arrays
+	var of *farread.Array // SRC, if it is b2nd
 	if storedNamed(srcs[0]) {
-		find = a.storedArray
+		find = func(ctx context.Context, src string, f *packFlags) ([]pack.Array, *objstore.Object, error) {
+			x, stored, err := a.storedArray(ctx, src, f)
+			if err != nil {
+				return nil, nil, err
+			}
+			of = stored
+			return []pack.Array{x}, of.Source.Object, nil
+		}
 	}
 	arrays, ob, err := find(ctx, srcs[0], f)
 	if err != nil {
@@ -243,7 +251,18 @@ func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packF
 		if w.ChunkShape, w.BlockShape, err = f.array.cut(arr); err != nil {
 			return err
 		}
-		if w.Write.VLMetalayers, err = f.meta.layers(ctx, a, arr); err != nil {
+		var beside []besideCoord
+		if w.Write.VLMetalayers, beside, err = f.meta.layers(ctx, a, arr); err != nil {
+			return err
+		}
+		if of != nil {
+			more, err := a.besideStored(ctx, srcs[0], of, f)
+			if err != nil {
+				return at(srcs[0], err)
+			}
+			beside = append(more, beside...)
+		}
+		if err := a.writeBesides(ctx, to, beside, f.force, rep); err != nil {
 			return err
 		}
 		if err := a.packArray(ctx, arr, to, w, f.force, rep); err != nil {
@@ -297,17 +316,17 @@ func (a *app) arrays(ctx context.Context, src string, f *packFlags) ([]pack.Arra
 // storedNamed reports whether a URI names an array that is b2nd already.
 func storedNamed(uri string) bool { return path.Ext(zarrPath(uri)) == pack.ArraySuffix }
 
-// storedArray opens SRC, which is packed anew.
-func (a *app) storedArray(ctx context.Context, src string, f *packFlags) ([]pack.Array, *objstore.Object, error) {
+// storedArray opens SRC, which is packed anew, or appended.
+func (a *app) storedArray(ctx context.Context, src string, f *packFlags) (pack.Array, *farread.Array, error) {
 	if f.array.dtype != "" || f.array.shape != nil || f.array.order != "" || f.array.member != "" {
-		return nil, nil, usagef("a .b2nd says what its items are: --member, --dtype, --shape and --order are for other SRC")
+		return pack.Array{}, nil, usagef("a .b2nd says what its items are: --member, --dtype, --shape and --order are for other SRC")
 	}
 	arr, err := a.client.OpenArray(ctx, src, farread.FrameOptions{})
 	if err != nil {
-		return nil, nil, err
+		return pack.Array{}, nil, err
 	}
 	layers, err := arr.Source.VLMetalayers(ctx)
-	return []pack.Array{pack.StoredArray(arr.Array, layers)}, arr.Source.Object, err
+	return pack.StoredArray(arr.Array, layers), arr, err
 }
 
 // noteBeside reads the note beside a raw SRC. It returns nil if there is no note, if
@@ -350,16 +369,27 @@ func (a *app) packArray(ctx context.Context, arr pack.Array, to target, w pack.A
 	return nil
 }
 
+// free returns an error if the target is there, without force.
+func free(ctx context.Context, to target, force bool) error {
+	if force {
+		return nil
+	}
+	_, err := to.bucket.Head(ctx, to.key)
+	if err == nil {
+		return taken(to.bucket, to.key)
+	}
+	if errors.Is(err, objstore.ErrNotFound) {
+		return nil
+	}
+	return at(join(to.bucket.Name(), to.key), err)
+}
+
 // packObject writes one object with the bytes of fill. If fill fails, it writes
 // nothing.
 func (a *app) packObject(ctx context.Context, to target, force bool, fill func(context.Context, objstore.Writer) error) (objstore.Info, error) {
 	name := join(to.bucket.Name(), to.key)
-	if !force {
-		if _, err := to.bucket.Head(ctx, to.key); err == nil {
-			return objstore.Info{}, taken(to.bucket, to.key)
-		} else if !errors.Is(err, objstore.ErrNotFound) {
-			return objstore.Info{}, at(name, err)
-		}
+	if err := free(ctx, to, force); err != nil {
+		return objstore.Info{}, err
 	}
 	w, err := to.bucket.Create(ctx, to.key, objstore.PutOptions{IfAbsent: !force, ContentType: "application/octet-stream",
 		Meta: map[string]string{functions.MetaMarker: "1"}})

@@ -117,20 +117,28 @@ func (f *metaFlags) names() []string {
 	return names
 }
 
-// layers returns the vlmetalayers of an array, none if no flag was given.
-func (f *metaFlags) layers(ctx context.Context, a *app, arr pack.Array) ([]cframe.Metalayer, error) {
+// replaces reports whether flags say another coordinate of a dimension, or other names.
+func (f *metaFlags) replaces(dim string) bool {
+	_, ok := f.axes[dim]
+	return ok || f.dims != "" && !slices.Contains(f.names(), dim)
+}
+
+// layers returns the vlmetalayers of an array, none if no flag was given, and the coordinates that are too long for them, which
+// they name as arrays beside.
+func (f *metaFlags) layers(ctx context.Context, a *app, arr pack.Array) ([]cframe.Metalayer, []besideCoord, error) {
 	if !f.given() {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if !f.known {
 		if err := f.load(ctx, a); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		f.known = true
 	}
+	var beside []besideCoord
 	m := arraymeta.Meta{Dims: f.names(), Attrs: f.array}
 	if m.Dims != nil && len(m.Dims) != len(arr.Shape) {
-		return nil, usagef("--dims %s has %s, the array %s", human.Printable(f.dims), human.Plural(int64(len(m.Dims)), "name"), human.Plural(int64(len(arr.Shape)), "axis"))
+		return nil, nil, usagef("--dims %s has %s, the array %s", human.Printable(f.dims), human.Plural(int64(len(m.Dims)), "name"), human.Plural(int64(len(arr.Shape)), "axis"))
 	}
 	for i, dim := range m.Dims {
 		x, ok := f.axes[dim]
@@ -138,11 +146,16 @@ func (f *metaFlags) layers(ctx context.Context, a *app, arr pack.Array) ([]cfram
 			continue
 		}
 		if n := int64(len(x.values) / x.dtype.ItemSize()); n != arr.Shape[i] {
-			return nil, usagef("--coord %s: %s has %s, the axis %s", human.Printable(dim), human.Printable(x.file), human.Plural(n, "value"), human.Count(arr.Shape[i]))
+			return nil, nil, usagef("--coord %s: %s has %s, the axis %s", human.Printable(dim), human.Printable(x.file), human.Plural(n, "value"), human.Count(arr.Shape[i]))
 		}
 		c, ok := arraymeta.NewCoord(dim, x.dtype, x.values)
 		if !ok {
-			return nil, usagef("--coord %s: %s values of %s that are not regular take more than %s", human.Printable(dim), human.Count(arr.Shape[i]), x.dtype, human.Size(arraymeta.MaxValues))
+			whole, err := arraymeta.Coord{Dim: dim, DType: x.dtype.String()}.AxisOf(arr.Shape[i], x.dtype, x.values) // little endian
+			if err != nil {
+				return nil, nil, at(x.file, err)
+			}
+			c = besideNamed(arraymeta.Coord{Dim: dim, DType: whole.Type().String(), Attrs: x.attrs})
+			beside = append(beside, besideCoord{c, whole.AppendValues(nil)})
 		}
 		c.Attrs = x.attrs
 		m.Coords = append(m.Coords, c)
@@ -150,15 +163,15 @@ func (f *metaFlags) layers(ctx context.Context, a *app, arr pack.Array) ([]cfram
 	if f.fill != "" {
 		fill, err := arraymeta.FillOf(f.fill, arr.DType)
 		if err != nil {
-			return nil, usagef("--fill %s: %s", human.Printable(f.fill), err)
+			return nil, nil, usagef("--fill %s: %s", human.Printable(f.fill), err)
 		}
 		m.Fill = fill
 	}
 	data, err := m.Append(nil)
 	if err != nil {
-		return nil, usagef("%s", err)
+		return nil, nil, usagef("%s", err)
 	}
-	return []cframe.Metalayer{{Name: arraymeta.Layer, Data: data}}, nil
+	return []cframe.Metalayer{{Name: arraymeta.Layer, Data: data}}, beside, nil
 }
 
 // readAxis reads the values of a coordinate.

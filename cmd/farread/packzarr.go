@@ -90,7 +90,18 @@ func (a *app) packZarr(ctx context.Context, src string, dst target, f *packFlags
 		if w.ChunkShape, w.BlockShape, err = f.array.cut(arr); err != nil {
 			return err
 		}
-		if w.Write.VLMetalayers, err = f.meta.layers(ctx, a, arr); err != nil {
+		var beside []besideCoord
+		if w.Write.VLMetalayers, beside, err = f.meta.layers(ctx, a, arr); err != nil {
+			return err
+		}
+		if f.array.member != "" {
+			of, more, err := a.besideMember(ctx, src, arr, f)
+			if err != nil {
+				return at(src, err)
+			}
+			arr, beside = of, append(more, beside...)
+		}
+		if err := a.writeBesides(ctx, to, beside, f.force, rep); err != nil {
 			return err
 		}
 		if err := a.packArray(ctx, arr, to, w, f.force, rep); err != nil {
@@ -151,11 +162,11 @@ func (a *app) zarrArrays(ctx context.Context, src string, n *zarr.Node, member s
 		if i < 0 {
 			return nil, &formats.Error{Format: zarr.Format, Part: "member " + human.Printable(member), Off: -1, Err: formats.ErrNoEntry}
 		}
-		return []pack.Array{out[i].Alone()}, nil
+		return []pack.Array{out[i]}, nil
 	}
 	for _, p := range slices.Sorted(maps.Keys(refused)) {
 		if len(out) == 0 {
-			return nil, errors.Join(refused[p])
+			return nil, fmt.Errorf("%s: %w", human.Printable(p), refused[p])
 		}
 		a.warn(src, human.Printable(p)+" is left out: "+human.Printable(refused[p].Error()))
 	}

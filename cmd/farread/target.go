@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/cmd/farread/internal/sink"
@@ -103,6 +104,9 @@ func (a *app) open(ctx context.Context, uri string, how aim) (content, error) {
 	if e, ok := errors.AsType[*farread.OffsetError](err); ok {
 		return nil, usagef("--%s", human.Printable(e.Error()))
 	}
+	if unlisting(err) && (at.Key == "" || strings.HasSuffix(at.Key, "/")) { // its index may tell what is in it
+		d, err = a.client.OpenPlace(ctx, at, farread.AnyOptions{AsFolder: true})
+	}
 	if err != nil {
 		return nil, unlisted(err)
 	}
@@ -141,8 +145,8 @@ func (a *app) take(ctx context.Context, d farread.Dataset, how aim) (content, er
 // unlisted adds to the error of a server without listings what kind of URI such a
 // server needs.
 func unlisted(err error) error {
-	if errors.Is(err, objstore.ErrInvalid) && errors.Is(err, errors.ErrUnsupported) {
-		return usagef("a plain HTTP server lists nothing: name an object in it; folders are listed in S3 and on this machine")
+	if unlisting(err) {
+		return usagef("a plain HTTP server lists nothing: name an object in it; folders are listed in S3 and on this machine, and info, ls and unpack take those with a farread.group.json anywhere")
 	}
 	return err
 }

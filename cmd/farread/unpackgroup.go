@@ -329,11 +329,12 @@ func (g *zarrGroup) beside(ctx context.Context, p string, c arraymeta.Coord, of 
 	if err != nil {
 		return at(uri, err)
 	}
-	if n := of.m.Shape[slices.Index(of.m.Dims, c.Dim)]; !slices.Equal(m.m.Shape, []int64{n}) {
+	n := of.m.Shape[slices.Index(of.m.Dims, c.Dim)]
+	if len(m.m.Shape) != 1 || m.m.Shape[0] < n {
 		g.a.warn(of.uri, fmt.Sprintf("its coordinate %s is left out: %s is of %s", human.Printable(c.Dim), human.Printable(c.Array), human.Shape(m.m.Shape)))
 		return nil
 	}
-	m.m.Dims = []string{c.Dim}
+	m.m.Dims, m.m.Shape = []string{c.Dim}, []int64{n} // one that has grown before the axis is longer
 	if len(m.m.Attrs) == 0 {
 		m.m.Attrs = c.Attrs
 	}

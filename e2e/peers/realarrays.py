@@ -4,7 +4,8 @@ realarrays.py list FOLDER     copies all inputs there, and lists them as JSON
 realarrays.py check FOLDER    compares what farread gave back (INPUT.N.npy, or INPUT.back.zarr); lists what differs
 
 WAVs, .npy and .npz are test data of scipy, NumPy and matplotlib, found without importing
-them. Zarr is made by zarr-python of arrays that others made.
+them. Zarr is made by zarr-python of arrays that others made, or is test data of zarr-python 2
+and anndata, as older versions of these have written it (scripts/venv.sh fetches the sources).
 """
 import glob, json, os, shutil, sys, warnings
 
@@ -36,6 +37,23 @@ def found():
             sys.exit(f'no {pattern} is installed: make venv')
 
 
+SOURCES = os.environ.get('FARREAD_SOURCES') or os.path.join(sys.prefix, 'sources')
+
+
+def stores():
+    """Zarr that others wrote: folders and zips, groups and arrays."""
+    fixture = os.path.join(SOURCES, 'zarr-2.18.7', 'fixture')
+    if not os.path.isdir(fixture):
+        sys.exit(f'no {fixture}: make venv')
+    for name in sorted(os.listdir(fixture), key=lambda n: (not n.isdigit(), n.zfill(3))):
+        path = os.path.join(fixture, name)
+        if name != 'utf8attrs' and os.path.isdir(path):  # that one has no array
+            kind = 'group' if os.path.exists(os.path.join(path, '.zgroup')) else 'array'
+            yield f'fixture-{name}.{kind}.zarr', path
+    for path in sorted(glob.glob(os.path.join(SOURCES, 'anndata-0.12.19', 'tests', 'data', 'archives', '*', '*.zarr.zip'))):
+        yield f'anndata-{os.path.basename(os.path.dirname(path))}.group.zarr.zip', path
+
+
 def list_(folder):
     out = []
     for name, path in found():
@@ -51,7 +69,49 @@ def list_(folder):
             a = a[:a.shape[0] // shards[0] * shards[0], :a.shape[1] // shards[1] * shards[1]]
         zarr.create_array(os.path.join(folder, name), shape=a.shape, dtype=a.dtype, **options)[:] = a
         out.append({'File': name, 'From': f'{src}, by zarr-python as {name}'})
+    for name, path in stores():
+        copy = shutil.copyfile if name.endswith('.zip') else shutil.copytree
+        copy(path, os.path.join(folder, name))
+        out.append({'File': name, 'From': os.path.relpath(path, SOURCES)})
     return out
+
+
+def opened(path):
+    """An array as zarr-python reads it. Version 3 refuses the fill value 0 of texts, which version 2 has written."""
+    try:
+        return zarr.open_array(path, mode='r')
+    except TypeError:
+        file = os.path.join(path, '.zarray')
+        with open(file) as f:
+            meta = json.load(f)
+        assert meta['fill_value'] == 0 and meta['dtype'][1] in 'SU'
+        meta['fill_value'] = ''
+        with open(file, 'w') as f:
+            json.dump(meta, f)
+        return zarr.open_array(path, mode='r')
+
+
+def members(path):
+    """The arrays of a group by their paths, but those of which farread says that it leaves them out."""
+    if path.endswith('.zip'):
+        found = zarr.open_group(zarr.storage.ZipStore(path, mode='r'), mode='r').members(max_depth=None)
+        found = [(name, a) for name, a in found if isinstance(a, zarr.Array)]
+    else:
+        found = [(os.path.relpath(f, path), opened(f)) for f, _, files in os.walk(path) if '.zarray' in files]
+    return {name: np.asarray(a[...]) for name, a in found if a.dtype.kind in 'biufcSUmM'}
+
+
+def groups(name, src):
+    """What differs in a group that came back."""
+    want = members(src)
+    back = zarr.open_group(src + '.back.zarr', mode='r')
+    got = {n: np.asarray(a[...]) for n, a in back.members(max_depth=None) if isinstance(a, zarr.Array)}
+    if want.keys() != got.keys():
+        yield f'{name}: {sorted(want.keys() ^ got.keys())} are not in both'
+    for n, w in want.items():
+        g = got.get(n, w)
+        if not same(w.astype(w.dtype.newbyteorder('=')), g.astype(g.dtype.newbyteorder('='))):
+            yield f'{name}: {n}: {g.dtype} {g.shape} {g.ravel()[:3]}, want {w.dtype} {w.shape} {w.ravel()[:3]}'
 
 
 def wav(path):
@@ -77,6 +137,9 @@ def check(folder):
         with open(path) as f:
             info = json.load(f)
         name, src = info['file'], os.path.join(folder, info['file'])
+        if '.group.' in name:
+            wrong += groups(name, src)
+            continue
         if name.endswith('.wav'):
             rate, want = wav(src)
             if [rate, 1] != info['rate'] and rate != info['rate'][0] / info['rate'][1]:

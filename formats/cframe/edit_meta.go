@@ -6,6 +6,15 @@ import (
 	"github.com/farread/farread/formats"
 )
 
+// VLMetalayers returns the metalayers of the trailer, decoded, with the changes that were not
+// committed yet; the index of the frame is none of them. It makes no request.
+func (e *Editor) VLMetalayers() ([]Metalayer, error) {
+	if e.err != nil {
+		return nil, e.err
+	}
+	return decodeLayers(slices.Clone(e.vl), e.o.Limits, e.in.TypeSize, -1)
+}
+
 // SetMetalayer replaces the data of a metalayer of the header. data is copied.
 // SetMetalayer returns ErrRefused if data is not exactly as long as before, and
 // ErrNoEntry if the header has no metalayer of this name.

@@ -53,13 +53,17 @@ func (f *Frame) VLMetalayers(ctx context.Context) ([]Metalayer, error) {
 	if err != nil {
 		return nil, err
 	}
-	layers = withoutIndex(layers)
-	left := f.o.Limits.MaxMeta
+	return decodeLayers(withoutIndex(layers), f.o.Limits, f.info.TypeSize, f.trailerOff)
+}
+
+// decodeLayers decodes the data of vlmetalayers in place. off is where they begin, for errors.
+func decodeLayers(layers []Metalayer, l formats.Limits, typeSize int, off int64) ([]Metalayer, error) {
+	left := l.MaxMeta
 	for i := range layers {
-		o := blosc.DecodeOptions{MaxDecoded: max(min(left, f.o.Limits.MaxDecoded), 1), TypeSize: f.info.TypeSize}
+		o := blosc.DecodeOptions{MaxDecoded: max(min(left, l.MaxDecoded), 1), TypeSize: typeSize}
 		p, err := o.AppendDecoded(nil, layers[i].Data)
 		if err != nil {
-			return nil, &formats.Error{Format: Format, Part: fmt.Sprintf("vlmetalayer %q", layers[i].Name), Off: f.trailerOff, Err: err}
+			return nil, &formats.Error{Format: Format, Part: fmt.Sprintf("vlmetalayer %q", layers[i].Name), Off: off, Err: err}
 		}
 		layers[i].Data = p
 		left -= int64(len(p))

@@ -3,21 +3,25 @@ package zarr_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/formattest"
 	"github.com/farread/farread/formats/zarr"
 	"github.com/farread/farread/internal/racetest"
+	"github.com/farread/farread/rangeio"
 )
 
 func clone(s memStore) memStore {
@@ -35,7 +39,7 @@ func TestLyingChunks(t *testing.T) {
 		if racetest.On && i%7 != 0 {
 			continue
 		}
-		checked := strings.Contains(x.Name, "crc32c") || strings.Contains(x.Name, "gzip") || strings.Contains(x.Name, "zlib v") || strings.Contains(x.Name, "zstd checksum")
+		checked := strings.Contains(x.Name, "crc32c") || strings.Contains(x.Name, "gzip") || strings.Contains(x.Name, "bz2") || strings.Contains(x.Name, "zlib v") || strings.Contains(x.Name, "zstd checksum")
 		if x.SHA256 == "" || len(x.Objects) > 14 {
 			continue
 		}
@@ -182,6 +186,36 @@ func TestEndlessGroups(t *testing.T) {
 	}
 	if arrays, _, err := n.Group.Arrays(t.Context()); !errors.Is(err, formats.ErrTooLarge) {
 		t.Error(len(arrays), err)
+	}
+}
+
+// A treeStore has two groups in each group, without an end but a depth of 30.
+type treeStore struct{ opened *atomic.Int64 }
+
+func (s treeStore) Open(_ context.Context, key string, _, _ int64) (rangeio.Reader, error) {
+	const group = `{"zarr_format":3,"node_type":"group"}`
+	if s.opened.Add(1); path.Base(key) != "zarr.json" {
+		return nil, formats.ErrNoEntry
+	}
+	return rangeio.FromReaderAt(strings.NewReader(group), int64(len(group))), nil
+}
+
+func (treeStore) Folders(_ context.Context, folder string) ([]string, error) {
+	if strings.Count(folder, "/") == 30 {
+		return nil, nil
+	}
+	return []string{"a", "b"}, nil
+}
+
+// TestManyGroups: groups that are in each other, and so would be very many, end, too.
+func TestManyGroups(t *testing.T) {
+	s := treeStore{new(atomic.Int64)}
+	n, err := zarr.Open(t.Context(), s, zarr.Options{Limits: formats.Limits{MaxEntries: 1000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if arrays, _, err := n.Group.Arrays(t.Context()); !errors.Is(err, formats.ErrTooLarge) || s.opened.Load() > 1001 {
+		t.Errorf("%d arrays, %d objects, %v", len(arrays), s.opened.Load(), err)
 	}
 }
 

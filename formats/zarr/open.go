@@ -193,7 +193,8 @@ func (g *Group) Arrays(ctx context.Context) (arrays map[string]*Array, refused m
 		return nil
 	}
 	if !g.Consolidated {
-		return arrays, refused, g.walk(ctx, "", 0, put)
+		left := min(g.o.Limits.MaxEntries, maxFolders)
+		return arrays, refused, g.walk(ctx, "", 0, &left, put)
 	}
 	if int64(len(g.docs)) > g.o.Limits.MaxEntries {
 		return nil, nil, fail("", formats.ErrTooLarge, "%d arrays", len(g.docs))
@@ -228,11 +229,18 @@ func (g *Group) array(p string) (*Array, error) {
 	return n.Array, nil
 }
 
-// walk opens what is in a folder, and in the groups in it.
-func (g *Group) walk(ctx context.Context, folder string, depth int, put func(string, *Array, error) error) error {
+// maxFolders bounds the folders that are looked into: two groups that are in themselves, and in each other, would else be
+// two to the power of maxPath.
+const maxFolders = 100_000
+
+// walk opens what is in a folder, and in the groups in it, as long as there are folders left.
+func (g *Group) walk(ctx context.Context, folder string, depth int, left *int64, put func(string, *Array, error) error) error {
 	names, err := g.s.Folders(ctx, folder)
 	if err != nil {
 		return err
+	}
+	if *left -= int64(len(names)); *left < 0 {
+		return fail(folder, formats.ErrTooLarge, "more than %d folders; consolidated metadata are read at once", min(g.o.Limits.MaxEntries, maxFolders))
 	}
 	if depth >= maxPath {
 		return fail(folder, formats.ErrTooLarge, "groups in groups, over %d deep", maxPath)
@@ -256,7 +264,7 @@ func (g *Group) walk(ctx context.Context, folder string, depth int, put func(str
 		case errors.Is(errs[i], formats.ErrNoEntry): // a folder of something else
 			continue
 		case errs[i] == nil && nodes[i].Group != nil:
-			err = g.walk(ctx, folder+name+"/", depth+1, put)
+			err = g.walk(ctx, folder+name+"/", depth+1, left, put)
 		default:
 			var a *Array
 			if errs[i] == nil {

@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"bytes"
+	"compress/bzip2"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -37,10 +38,11 @@ const (
 	stepLZ4
 	stepShuffle
 	stepSum
+	stepBZ2
 )
 
 func (k stepKind) String() string {
-	return [...]string{"gzip", "zlib", "zstd", "blosc", "lz4", "shuffle", "crc32c"}[k]
+	return [...]string{"gzip", "zlib", "zstd", "blosc", "lz4", "shuffle", "crc32c", "bz2"}[k]
 }
 
 // sumLen is the length of a CRC-32C, lz4Head that of the length before an LZ4 stream of
@@ -64,6 +66,8 @@ func stepOf(p *part) (step, error) {
 		return step{kind: stepBlosc}, nil
 	case "lz4":
 		return step{kind: stepLZ4}, nil
+	case "bz2":
+		return step{kind: stepBZ2}, nil
 	case "crc32c":
 		return step{kind: stepSum}, nil
 	case "shuffle":
@@ -197,8 +201,8 @@ func (s step) exactly(dst, src []byte) error {
 		err = decode(codec.LZ4, dst, src[lz4Head:])
 	case stepBlosc:
 		return s.bloscInto(dst, src)
-	case stepGzip:
-		return s.gzipInto(dst, src)
+	case stepGzip, stepBZ2:
+		return s.streamInto(dst, src)
 	case stepSum:
 		p, err := undoSum(src)
 		if err == nil && copy(dst, p) != len(p) || err == nil && len(p) != len(dst) {
@@ -237,11 +241,13 @@ func (s step) bloscInto(dst, src []byte) error {
 	return nil
 }
 
-func (s step) gzipInto(dst, src []byte) error {
-	r, err := gzip.NewReader(bytes.NewReader(src))
+// streamInto decodes a stream of gzip or bz2.
+func (s step) streamInto(dst, src []byte) error {
+	r, done, err := s.reader(src)
 	if err != nil {
 		return s.bad(err)
 	}
+	defer done()
 	if _, err := io.ReadFull(r, dst); err != nil {
 		return s.bad(fmt.Errorf("%w: %w", errLength, err))
 	}
@@ -271,7 +277,7 @@ func (s step) upTo(src []byte, most int64) ([]byte, error) {
 			return nil, s.bad(err)
 		}
 		n = int64(h.NBytes)
-	case stepGzip, stepZlib, stepZstd:
+	case stepGzip, stepZlib, stepZstd, stepBZ2:
 		return s.stream(src, most)
 	}
 	if n < 0 || n > most {
@@ -307,6 +313,8 @@ func (s step) reader(src []byte) (r io.Reader, done func(), err error) {
 		r, err = gzip.NewReader(bytes.NewReader(src))
 	case stepZlib:
 		r, err = zlib.NewReader(bytes.NewReader(src))
+	case stepBZ2:
+		r = bzip2.NewReader(bytes.NewReader(src))
 	default:
 		z, err := zstd.NewReader(bytes.NewReader(src), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {

@@ -16,7 +16,8 @@ import (
 // Append writes the array behind the items of the array in e, along the first axis. The
 // caller then commits e. Types, and all lengths but the first, must be the same, or the error
 // is formats.ErrUnsupported. Append reads each byte of the source once, a chunk at a time
-// where the items can be read in any order; memory is that of a chunk. A compressed member of
+// where the items can be read in any order; memory is that of a chunk, and of Zarr and b2nd most bytes of
+// their chunks and blocks: what does not fit is read again. A compressed member of
 // a .npz is read in its order instead, a row of chunks at a time: that row must fit into
 // most bytes, or the error is formats.ErrTooLarge.
 func (a Array) Append(ctx context.Context, e *b2nd.Editor, most int64, progress formats.Progress) error {
@@ -27,11 +28,8 @@ func (a Array) Append(ctx context.Context, e *b2nd.Editor, most int64, progress 
 	if a.Shape[0] > math.MaxInt64-m.Shape[0] {
 		return kit.TooLarge("%d items behind %d", a.Shape[0], m.Shape[0])
 	}
-	r := a.r
-	if r == nil {
-		r = a.stored
-	}
-	if r == nil {
+	read := a.boxes(most)
+	if read == nil {
 		return a.appendStream(ctx, e, most, progress)
 	}
 	from, to := m.Shape[0], slices.Clone(m.Shape)
@@ -52,13 +50,33 @@ func (a Array) Append(ctx context.Context, e *b2nd.Editor, most int64, progress 
 		buf = slices.Grow(buf[:0], int(n))[:n]
 		src, end := slices.Clone(start), slices.Clone(stop)
 		src[0], end[0] = src[0]-from, end[0]-from
-		if err := a.header.ReadBox(ctx, r, a.base, buf, b2nd.Sub(src, end)); err != nil {
+		if err := read(ctx, buf, b2nd.Sub(src, end)); err != nil {
 			return err
 		}
 		done += n
 		progress.Tell(done, a.NBytes)
 		return e.WriteSlice(b2nd.Sub(start, stop), buf)
 	})
+}
+
+// boxes returns what reads the items in any order, with most bytes of memory, or nil if they come in their own order
+// alone.
+func (a Array) boxes(most int64) func(ctx context.Context, dst []byte, box b2nd.Box) error {
+	r := a.r
+	if r == nil {
+		r = a.stored
+	}
+	switch {
+	case a.zarr != nil:
+		return a.zarr.Pass(most).ReadBox
+	case a.b2nd != nil:
+		return a.b2nd.a.WithCache(most).ReadSlice
+	case r != nil:
+		return func(ctx context.Context, dst []byte, box b2nd.Box) error {
+			return a.header.ReadBox(ctx, r, a.base, dst, box)
+		}
+	}
+	return nil
 }
 
 // follows checks that the array can follow the items of an array with the metalayer m.

@@ -46,9 +46,10 @@ type Array struct {
 	// reader of the archive, if the member is not compressed; base is the offset of its
 	// items
 	stored rangeio.Reader
-	zarr   *zarr.Array       // if the source is Zarr
-	b2nd   *storedArray      // if the source is b2nd already
-	coords []arraymeta.Coord // of Zarr
+	zarr   *zarr.Array            // if the source is Zarr
+	b2nd   *storedArray           // if the source is b2nd already
+	coords []arraymeta.Coord      // of Zarr
+	beside map[string]*zarr.Array // of Zarr: arrays of coordinates, by dimensions
 }
 
 // ArrayOptions tune Arrays. The zero value is right for .npy and .npz.

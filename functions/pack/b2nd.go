@@ -22,7 +22,7 @@ type storedArray struct {
 // otherwise. layers are the vlmetalayers of its frame, which the new one gets. Write keeps the
 // shapes of chunks and blocks unless it is given others. Then parts of a chunk are needed for
 // several of the new ones: up to half of ArrayWrite.Write.MaxMemory keeps decoded blocks,
-// and what it does not hold is read again. The array cannot be appended to another one.
+// and what it does not hold is read again.
 func StoredArray(a *b2nd.Array, layers []cframe.Metalayer) Array {
 	d := a.DType()
 	return Array{DType: d, Shape: a.Shape(), NBytes: a.Items() * int64(a.ItemSize()), source: d, b2nd: &storedArray{a, layers}}

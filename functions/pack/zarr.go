@@ -28,6 +28,9 @@ func ZarrArray(name string, z *zarr.Array) Array {
 	return Array{Name: name, DType: z.DType(), Shape: z.Shape(), NBytes: z.Meta().NBytes(), zarr: z}
 }
 
+// Zarr returns the array of Zarr that is the source, or nil.
+func (a Array) Zarr() *zarr.Array { return a.zarr }
+
 // zarrLayers adds what the metadata say of the meaning of the items. A layer that is there
 // already comes first, part by part.
 func (a Array) zarrLayers(layers []cframe.Metalayer) ([]cframe.Metalayer, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/nd"
 	"github.com/farread/farread/formats/zarr"
+	"github.com/farread/farread/functions/internal/kit"
 )
 
 // maxCoord bounds the coordinates of an axis that are looked at. Longer ones are arrays beside.
@@ -39,6 +40,10 @@ func ZarrArrays(ctx context.Context, arrays map[string]*zarr.Array) ([]Array, er
 				coords[at] = &c
 			}
 			a.coords = append(a.coords, *coords[at])
+			if a.beside == nil {
+				a.beside = map[string]*zarr.Array{}
+			}
+			a.beside[dim] = z
 		}
 		out = append(out, a)
 	}
@@ -73,6 +78,48 @@ func zarrCoord(ctx context.Context, dim string, z *zarr.Array) (arraymeta.Coord,
 		return c, nil
 	}
 	return beside, nil
+}
+
+// maxAxis bounds the bytes of a coordinate that Axis reads.
+const maxAxis = 64 << 20
+
+// Axis returns the coordinate along an axis of an array of Zarr, if its group has one; other arrays have none. It
+// reads an array of coordinates that is not in the layer.
+func (a Array) Axis(ctx context.Context, i int) (x arraymeta.Axis, ok bool, err error) {
+	if a.zarr == nil || i >= len(a.zarr.Meta().Dims) {
+		return x, false, nil
+	}
+	dim := a.zarr.Meta().Dims[i]
+	k := slices.IndexFunc(a.coords, func(c arraymeta.Coord) bool { return c.Dim == dim })
+	if k < 0 {
+		return x, false, nil
+	}
+	c := a.coords[k]
+	if c.Inline() {
+		x, err = c.Axis(a.Shape[i])
+		return x, err == nil, err
+	}
+	z := a.beside[dim]
+	if n := z.Meta().NBytes(); n > maxAxis {
+		return x, false, kit.TooLarge("coordinate %q of %d bytes, at most %d", dim, n, maxAxis)
+	}
+	values := make([]byte, z.Meta().NBytes())
+	if err := z.ReadBox(ctx, values, nd.Whole(z.Shape())); err != nil {
+		return x, false, err
+	}
+	x, err = c.AxisOf(a.Shape[i], z.DType(), values)
+	return x, err == nil, err
+}
+
+// Beside returns the coordinates of an array of Zarr that are arrays beside it, by their axes.
+func (a Array) Beside() map[int]arraymeta.Coord {
+	out := map[int]arraymeta.Coord{}
+	for _, c := range a.coords {
+		if i := slices.Index(a.zarr.Meta().Dims, c.Dim); !c.Inline() && i >= 0 {
+			out[i] = c
+		}
+	}
+	return out
 }
 
 // Alone returns a without coordinates that are arrays beside it, for one that is packed alone.

@@ -103,7 +103,7 @@ def codecs():
     make("numcodecs.lz4 v3", compressors=[z3.LZ4(acceleration=1)])
     make("numcodecs.shuffle v3", compressors=[z3.Shuffle(elementsize=4), z3.Zlib(level=3)])
     for n, c in [("zlib", numcodecs.Zlib(level=3)), ("gzip", numcodecs.GZip(level=3)), ("zstd", numcodecs.Zstd(level=3)),
-                 ("lz4", numcodecs.LZ4())]:
+                 ("lz4", numcodecs.LZ4()), ("bz2", numcodecs.BZ2(level=3))]:
         make(f"{n} v2", version=2, compressors=c)
     make("shuffle v2", version=2, filters=[numcodecs.Shuffle(elementsize=4)], compressors=numcodecs.Zlib(level=3))
     make("F order v2", "<f4", (4, 5, 6), (2, 3, 4), 2, order="F", compressors=numcodecs.Zstd(level=1))
@@ -192,8 +192,8 @@ def refused():
         zarr.create_array(store=zarr.storage.MemoryStore(store), shape=(3,), chunks=(2,), dtype=f.dtype, zarr_format=2, filters=[f], compressors=None)
         line(f"refused {name} v2", store, None, refused=True)
     store = {}
-    zarr.create_array(store=zarr.storage.MemoryStore(store), shape=(3,), chunks=(2,), dtype="<i4", zarr_format=2, compressors=numcodecs.BZ2())
-    line("refused bz2 v2", store, None, refused=True)
+    zarr.create_array(store=zarr.storage.MemoryStore(store), shape=(3,), chunks=(2,), dtype="<i4", zarr_format=2, compressors=numcodecs.LZMA())
+    line("refused lzma v2", store, None, refused=True)
 
 
 if __name__ == "__main__":
