@@ -329,7 +329,7 @@ func (s *Server) produce(ctx context.Context, j *job, coding string) (*product, 
 		return nil, tooLarge("an answer", p.size()-1, s.c.MaxResponse)
 	}
 	if coding != "" && len(body) > leastCoded {
-		short, err := encode(coding, body[1:])
+		short, err := encode(coding, j.media, body[1:])
 		if err != nil {
 			return nil, err
 		}
