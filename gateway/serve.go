@@ -67,7 +67,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.patience(c)
 	}
 	aborted := false
-	defer func() {
+	defer func() { //nolint:contextcheck // the log is written if the client has gone, too
 		if p := recover(); p != nil {
 			aborted = c.begun // what was sent is not all of it
 			if e, ok := p.(error); !ok || !errors.Is(e, http.ErrAbortHandler) {
@@ -75,7 +75,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		s.meter.active.Add(-1)
-		s.end(c)
+		s.end(r.Context(), c)
 		if aborted && r.Context().Value(http.ServerContextKey) != nil {
 			panic(http.ErrAbortHandler) // net/http then ends the connection; elsewhere a panic may end the process
 		}
@@ -325,7 +325,7 @@ func (w counting) Write(p []byte) (int, error) {
 func (w counting) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // end counts and logs a request.
-func (s *Server) end(c *call) {
+func (s *Server) end(ctx context.Context, c *call) {
 	took := time.Since(c.start)
 	n := c.source.Stats()
 	s.meter.end(c, s.counted(c.verb), took)
@@ -333,7 +333,6 @@ func (s *Server) end(c *call) {
 	if c.status >= 500 {
 		level = slog.LevelError
 	}
-	ctx := c.r.Context()
 	if !s.c.Log.Enabled(ctx, level) {
 		return
 	}
