@@ -108,7 +108,8 @@ func (s *Server) answer(c *call, v verb, h *handle) error {
 	if j.asks != nil {
 		defer j.asks()()
 	}
-	p, err := s.product(c, j, h, names.of(coding), coding)
+	etag := names.of(coding)
+	p, err := s.product(c, j, h, etag, coding)
 	if err != nil {
 		return err
 	}
@@ -117,10 +118,10 @@ func (s *Server) answer(c *call, v verb, h *handle) error {
 	if j.media == "" {
 		j.media = farread.MediaType(body)
 	}
-	if !coded {
-		coding = ""
+	if !coded && coding != "" {
+		coding, etag = "", names.of("")
 	}
-	return s.deliver(c, j, names.of(coding), coding, int64(len(lead)+len(body)), lead, body)
+	return s.deliver(c, j, etag, coding, int64(len(lead)+len(body)), lead, body)
 }
 
 // The first byte of what is kept of an answer says whether it has the encoding that was
@@ -223,8 +224,18 @@ func (s *Server) conditions(c *call, names names, coding string) (done bool, err
 	return false, nil
 }
 
-// listed is a header that is a list, which may stand in several lines.
-func listed(h http.Header, name string) string { return strings.Join(h.Values(name), ",") }
+// listed is a header that is a list, which may stand in several lines. Its name is spelled
+// as net/http spells it.
+func listed(h http.Header, name string) string {
+	switch list := h[name]; len(list) {
+	case 0:
+		return ""
+	case 1:
+		return list[0]
+	default:
+		return strings.Join(list, ",")
+	}
+}
 
 // matches reports whether a list of ETags has a name.
 func matches(list, name string, strong bool) bool {
@@ -247,16 +258,6 @@ func matches(list, name string, strong bool) bool {
 // product finds an answer among those kept, or makes it, together with all who wait for
 // the same.
 func (s *Server) product(c *call, j *job, h *handle, name, coding string) (*product, error) {
-	key := formats.CacheKey{File: name, Kind: "answer"}
-	if p := s.cache.Get(key); p != nil {
-		c.hit = true
-		s.meter.hits.Add(1)
-		l, err := s.memory.take(c.r.Context(), int64(len(p)), s.c.Wait)
-		if err != nil {
-			return nil, err
-		}
-		return &product{body: p, loan: l}, nil
-	}
 	if j.kept != nil {
 		if lead, rest := j.kept(); lead != nil {
 			c.hit = true
@@ -267,6 +268,16 @@ func (s *Server) product(c *call, j *job, h *handle, name, coding string) (*prod
 			}
 			return &product{lead, rest, l}, nil
 		}
+	}
+	key := formats.CacheKey{File: name, Kind: "answer"}
+	if p := s.cache.Get(key); p != nil {
+		c.hit = true
+		s.meter.hits.Add(1)
+		l, err := s.memory.take(c.r.Context(), int64(len(p)), s.c.Wait)
+		if err != nil {
+			return nil, err
+		}
+		return &product{body: p, loan: l}, nil
 	}
 	s.meter.misses.Add(1)
 	p, joined, err := s.flights.do(c.r.Context(), s.base, s.c.Deadline, s.alone("answer "+name, h.loose), func(ctx context.Context) (*product, error) {
@@ -339,7 +350,7 @@ func (s *Server) produce(ctx context.Context, j *job, coding string) (*product, 
 		return nil, tooLarge("an answer", p.size()-1, s.c.MaxResponse)
 	}
 	if coding != "" && len(body) > leastCoded {
-		short, err := encode(coding, body[1:])
+		short, err := encode(coding, j.media, body[1:])
 		if err != nil {
 			return nil, err
 		}

@@ -138,7 +138,7 @@ func (s *Server) hashed(c *call, body []byte) error {
 		coding = ""
 	}
 	if coding != "" {
-		short, err := encode(coding, body[1:])
+		short, err := encode(coding, "application/json", body[1:])
 		if err != nil {
 			return err
 		}

@@ -30,9 +30,11 @@ func parsePath(escaped string) (t target, err error) {
 	if head, err = url.PathUnescape(head); err != nil {
 		return t, badf("path", "the path is not well escaped")
 	}
-	words := strings.Split(head, "~")
-	t.verb = words[0]
-	for _, o := range words[1:] {
+	var options string
+	var more bool
+	for t.verb, options, more = strings.Cut(head, "~"); more; {
+		var o string
+		o, options, more = strings.Cut(options, "~")
 		v, ok := strings.CutPrefix(o, "v-")
 		switch {
 		case !ok:
@@ -71,9 +73,10 @@ func checkSegments(key string, files bool) error {
 	if files && strings.Contains(key, `\`) {
 		return badf("path", "a key with a backslash")
 	}
-	segments := strings.Split(key, "/")
-	for i, seg := range segments {
-		if seg == "." || seg == ".." || files && seg == "" && i < len(segments)-1 {
+	for more := true; more; {
+		var seg string
+		seg, key, more = strings.Cut(key, "/")
+		if seg == "." || seg == ".." || files && seg == "" && more {
 			return badf("path", "a key with the segment %q", seg)
 		}
 	}

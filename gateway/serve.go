@@ -66,8 +66,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor < 2 { // there a deadline is that of the connection, and may be that of an answer before
 		s.patience(c)
 	}
-	aborted, late := false, context.WithoutCancel(r.Context())
-	defer func() {
+	aborted := false
+	defer func() { //nolint:contextcheck // the log is written if the client has gone, too
 		if p := recover(); p != nil {
 			aborted = c.begun // what was sent is not all of it
 			if e, ok := p.(error); !ok || !errors.Is(e, http.ErrAbortHandler) {
@@ -75,7 +75,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		s.meter.active.Add(-1)
-		s.end(late, c)
+		s.end(r.Context(), c)
 		if aborted && r.Context().Value(http.ServerContextKey) != nil {
 			panic(http.ErrAbortHandler) // net/http then ends the connection; elsewhere a panic may end the process
 		}
@@ -251,8 +251,10 @@ func (s *Server) timing(c *call) string {
 	return string(appendMillis(p, max(took-waited, 0)))
 }
 
+// appendMillis appends milliseconds with a tenth of them.
 func appendMillis(p []byte, d time.Duration) []byte {
-	return strconv.AppendFloat(p, float64(d.Microseconds())/1000, 'f', 1, 64)
+	tenths := (max(d, 0) + 50*time.Microsecond) / (100 * time.Microsecond)
+	return append(strconv.AppendInt(p, int64(tenths/10), 10), '.', byte('0'+tenths%10))
 }
 
 // piece is how many bytes are written before a client has to have taken some.
@@ -334,6 +336,7 @@ func (s *Server) end(ctx context.Context, c *call) {
 	if !s.c.Log.Enabled(ctx, level) {
 		return
 	}
+	ctx = context.WithoutCancel(ctx) // the client may have gone
 	list := []slog.Attr{slog.String("id", c.id()), slog.String("method", c.r.Method), slog.String("path", clipPath(c.r.URL.EscapedPath())),
 		slog.String("query", clipPath(unsigned(c.r.URL.RawQuery))), slog.Int("status", c.status), slog.Int64("bytes", c.sent),
 		slog.Float64("ms", float64(took.Microseconds())/1000), slog.Int64("source_requests", n.Requests), slog.Int64("source_bytes", n.Bytes),

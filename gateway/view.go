@@ -79,7 +79,7 @@ func planView(ctx context.Context, s *Server, c *call, h *handle) (*job, error) 
 		if err != nil {
 			return nil, err
 		}
-		out := newPage(firstPage, s.c.MaxResponse)
+		out := newPage(min(j.size, viewPage), s.c.MaxResponse)
 		err = render.View(ctx, out, v, &view, o)
 		return out.Bytes(), err
 	}
@@ -136,6 +136,9 @@ const localWindows = 8 << 20
 // viewMemory is what a view takes besides its points.
 const viewMemory = 1 << 20
 
+// viewPage is the room for a view before it grows.
+const viewPage = 1 << 20
+
 // viewSize is about the most bytes of a point of a channel in a format.
 func viewSize(format string) int64 {
 	switch format {
@@ -144,7 +147,7 @@ func viewSize(format string) int64 {
 	case render.SVG, render.PNG:
 		return 128
 	}
-	return 64
+	return 72
 }
 
 // viewOptions are a view of a track, and if it is a picture of several those of all.

@@ -26,7 +26,11 @@ func Whole(shape []int64) Box {
 // Sub returns the box of the items [start[i], stop[i]) along each axis i. It
 // does not check bounds.
 func Sub(start, stop []int64) Box {
-	b := Box{Start: slices.Clone(start), Stop: slices.Clone(stop), Step: make([]int64, len(start)), OutShape: make([]int64, len(start))}
+	n := len(start)
+	all := make([]int64, 4*n)
+	b := Box{Start: all[:n:n], Stop: all[n : 2*n : 2*n], Step: all[2*n : 3*n : 3*n], OutShape: all[3*n:]}
+	copy(b.Start, start)
+	copy(b.Stop, stop)
 	for i := range b.Step {
 		b.Step[i] = 1
 		b.Stop[i] = max(b.Stop[i], b.Start[i])

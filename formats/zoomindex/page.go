@@ -168,6 +168,7 @@ func (u *unpacker) spans(pg *index.Page, c *cells, n int) error {
 	if int64(n)*int64(c.width) > int64(len(u.p)) { // a channel takes more than a byte
 		return damagedIndex()
 	}
+	c.grow(n)
 	for range n {
 		gap, ok := u.int()
 		if !ok {

@@ -3,6 +3,7 @@ package zoomindex
 import (
 	"math"
 	"math/big"
+	"slices"
 
 	"github.com/farread/farread/formats/zoomcache"
 )
@@ -317,6 +318,12 @@ type cells struct {
 func (c *cells) len() int { return len(c.entry) }
 
 func (c *cells) at(i int) []stat { return c.st[i*c.width : (i+1)*c.width] }
+
+// grow makes room for n more spans.
+func (c *cells) grow(n int) {
+	c.entry, c.exit, c.n = slices.Grow(c.entry, n), slices.Grow(c.exit, n), slices.Grow(c.n, n)
+	c.st = slices.Grow(c.st, n*c.width)
+}
 
 // add appends a span whose stats are empty.
 func (c *cells) add(entry, exit, n int64) {

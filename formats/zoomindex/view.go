@@ -372,10 +372,10 @@ func keyOf(k zoomcache.Kind, v zoomcache.Number) uint64 {
 type spanGroups struct {
 	t     *zoomcache.Track
 	parts parts
-	list  []*group
+	list  []group
 	part  int
-	room  []group // for those of list
-	stats []stat  // for theirs
+	keeps bool   // the stats of spans that are added are not used again, and need no copy
+	stats []stat // for copies
 }
 
 // add takes in a span. Spans that begin in the same part, or touch each other, become
@@ -383,7 +383,7 @@ type spanGroups struct {
 func (g *spanGroups) add(x *group) {
 	k := g.parts.of(x.entry)
 	if n := len(g.list); n > 0 {
-		last := g.list[n-1]
+		last := &g.list[n-1]
 		if k == g.part || x.entry <= last.exit {
 			last.exit = max(last.exit, x.exit)
 			last.n += x.n
@@ -394,26 +394,27 @@ func (g *spanGroups) add(x *group) {
 		}
 	}
 	g.part = k
-	const atATime = 256
-	if n := len(x.st); len(g.room) == 0 || len(g.stats) < n {
-		g.room, g.stats = make([]group, atATime), make([]stat, atATime*max(n, 1))
+	y := *x
+	if !g.keeps {
+		const atATime = 256
+		n := len(x.st)
+		if len(g.stats) < n {
+			g.stats = make([]stat, atATime*n)
+		}
+		y.st, g.stats = g.stats[:n:n], g.stats[n:]
+		copy(y.st, x.st)
 	}
-	y := &g.room[0]
-	g.room = g.room[1:]
-	*y = *x
-	y.st = g.stats[:len(x.st):len(x.st)]
-	g.stats = g.stats[len(x.st):]
-	copy(y.st, x.st)
 	g.list = append(g.list, y)
 }
 
 func (g *spanGroups) points(ends bool) []Point {
 	out, n := make([]Point, len(g.list)), 0
-	for _, x := range g.list {
-		n += len(x.st)
+	for i := range g.list {
+		n += len(g.list[i].st)
 	}
 	room := make([]zoomcache.Stats, n)
-	for i, x := range g.list {
+	for i := range g.list {
+		x := &g.list[i]
 		n := len(x.st)
 		out[i] = pointIn(room[:n:n], g.t.Codec.Kind, x, ends)
 		room = room[n:]

@@ -114,6 +114,9 @@ func (v *indexView) spans(ctx context.Context, s *index.Section) (View, error) {
 	c := &cells{width: l.width}
 	err := v.ix.Each(ctx, v.payload(), index.Parts{Section: s, I: i, J: j}, why, func(k int, page []byte) error {
 		n := c.len()
+		if n == 0 {
+			c.grow(min(spansOf(s, i, j), 4*v.width, mostStats/max(c.width, 1)))
+		}
 		if err := v.u.page(l, page, &s.Pages[k], c); err != nil || ends == nil {
 			return err
 		}
@@ -122,8 +125,9 @@ func (v *indexView) spans(ctx context.Context, s *index.Section) (View, error) {
 	if err != nil {
 		return out, v.wrap(err)
 	}
-	g := &spanGroups{t: v.t, parts: parts{v.from, v.to, uint64(v.width)}}
+	g := &spanGroups{t: v.t, parts: parts{v.from, v.to, uint64(v.width)}, keeps: true}
 	lo, hi, err := v.inside(c)
+	g.list = make([]group, 0, min(hi-lo, v.width))
 	long := longColumns * v.column()
 	for i := lo; i < hi; i++ {
 		v.long = v.long || c.n[i] > 1 && float64(c.exit[i])-float64(c.entry[i]) > long
@@ -177,6 +181,18 @@ func (v *indexView) inside(c *cells) (lo, hi int, err error) {
 		hi++
 	}
 	return lo, hi, nil
+}
+
+// mostStats bounds the room that is made before pages are read, by what they say.
+const mostStats = 1 << 16
+
+// spansOf is how many spans pages [i, j) say they have, or mostStats if that is less.
+func spansOf(s *index.Section, i, j int) int {
+	n := int64(0)
+	for k := i; k < j && n < mostStats; k++ {
+		n += min(s.Pages[k].Count, mostStats)
+	}
+	return int(min(n, mostStats))
 }
 
 func size(s *index.Section, i, j int) (n int64) {

@@ -43,10 +43,8 @@ type pointWriter struct {
 	buf   []byte
 }
 
-// pointColumns are the columns of a point, or of one of its channels.
-func pointColumns() []string {
-	return []string{"min", "max", "mean", "rms", "first", "last", "count"}
-}
+// pointNames are the columns of a point, or of one of its channels.
+var pointNames = [...]string{"min", "max", "mean", "rms", "first", "last", "count"}
 
 func (p *pointWriter) begin() error {
 	switch p.form {
@@ -74,7 +72,7 @@ func (p *pointWriter) head() []string {
 	if p.k.Codec.Channels > 0 {
 		head = append(head, "channel")
 	}
-	return append(head, pointColumns()...)
+	return append(head, pointNames[:]...)
 }
 
 func (p *pointWriter) flush() error {
@@ -97,8 +95,8 @@ func (p *pointWriter) point(v *zoomindex.Point) error {
 		if p.k.Codec.Channels > 0 {
 			line = append(line, strconv.Itoa(c))
 		}
-		for _, text := range p.numbers(v, c) {
-			line = append(line, strings.Trim(strings.TrimPrefix(text, "null"), `"`))
+		for i := range pointNames {
+			line = append(line, strings.Trim(strings.TrimPrefix(string(p.number(nil, v, c, i)), "null"), `"`))
 		}
 		if p.form == CSV {
 			p.buf = append(append(p.buf, strings.Join(line, ",")...), '\n')
@@ -118,9 +116,9 @@ func (p *pointWriter) json(v *zoomindex.Point) {
 		p.buf = append(p.buf, ',')
 	}
 	p.buf = append(p.buf, "\n{\"t0\":"...)
-	p.buf = append(p.buf, jsonFloat(p.k.Rate.Seconds(v.Entry))...)
+	p.buf = appendFloat(p.buf, p.k.Rate.Seconds(v.Entry))
 	p.buf = append(p.buf, `,"t1":`...)
-	p.buf = append(p.buf, jsonFloat(p.k.Rate.Seconds(v.Exit))...)
+	p.buf = appendFloat(p.buf, p.k.Rate.Seconds(v.Exit))
 	p.buf = append(p.buf, `,"entry":`...)
 	p.buf = strconv.AppendInt(p.buf, v.Entry, 10)
 	p.buf = append(p.buf, `,"exit":`...)
@@ -145,65 +143,86 @@ func (p *pointWriter) json(v *zoomindex.Point) {
 
 // fields writes the numbers of a channel with their names.
 func (p *pointWriter) fields(v *zoomindex.Point, c int) {
-	numbers := p.numbers(v, c)
-	for i, name := range pointColumns() {
+	for i, name := range pointNames {
 		if i > 0 {
 			p.buf = append(p.buf, ',')
 		}
 		p.buf = append(append(append(p.buf, '"'), name...), `":`...)
-		p.buf = append(p.buf, numbers[i]...)
+		p.buf = p.number(p.buf, v, c, i)
 	}
 }
 
-// numbers are the values of pointColumns, as JSON.
-func (p *pointWriter) numbers(v *zoomindex.Point, c int) [7]string {
-	s := &v.Channels[c]
-	mean, rms, n := "null", "null", "null"
-	switch p.k.Codec.Kind {
-	case zoomcache.Unit:
-		n = strconv.Itoa(int(s.Count))
-	case zoomcache.Bool:
-		mean = jsonFloat(s.Expected)
-	default:
-		mean, rms = jsonFloat(s.Mean), jsonFloat(s.RMS)
+// number appends the value of column i of pointNames, as JSON.
+func (p *pointWriter) number(b []byte, v *zoomindex.Point, c, i int) []byte {
+	s, kind := &v.Channels[c], p.k.Codec.Kind
+	switch i {
+	case 0:
+		return appendNumber(b, s.Min)
+	case 1:
+		return appendNumber(b, s.Max)
+	case 2, 3:
+		switch {
+		case kind == zoomcache.Bool && i == 2:
+			return appendFloat(b, s.Expected)
+		case kind == zoomcache.Unit || kind == zoomcache.Bool:
+			return append(b, "null"...)
+		case i == 2:
+			return appendFloat(b, s.Mean)
+		}
+		return appendFloat(b, s.RMS)
+	case 4:
+		return appendNumber(b, s.First)
+	case 5:
+		return appendNumber(b, s.Last)
 	}
-	if v.Count >= 0 {
-		n = strconv.FormatInt(v.Count, 10)
+	switch {
+	case v.Count >= 0:
+		return strconv.AppendInt(b, v.Count, 10)
+	case kind == zoomcache.Unit:
+		return strconv.AppendInt(b, int64(s.Count), 10)
 	}
-	return [7]string{jsonNumber(s.Min), jsonNumber(s.Max), mean, rms, jsonNumber(s.First), jsonNumber(s.Last), n}
+	return append(b, "null"...)
 }
 
-func jsonNumber(n zoomcache.Number) string {
+// appendNumber appends a number as JSON.
+func appendNumber(b []byte, n zoomcache.Number) []byte {
 	switch {
 	case !n.Present():
-		return "null"
+		return append(b, "null"...)
 	case n.Kind().Float():
-		return jsonFloat(n.Float())
+		return appendFloat(b, n.Float())
 	}
-	return n.String()
+	if x, ok := n.Int(); ok {
+		return strconv.AppendInt(b, x, 10)
+	}
+	return append(b, n.String()...)
 }
 
-func jsonFloat(f float64) string {
+// appendFloat appends a number as JSON, which has no word for infinity.
+func appendFloat(b []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):
-		return "null"
+		return append(b, "null"...)
 	case math.IsInf(f, 1):
-		return `"inf"`
+		return append(b, `"inf"`...)
 	case math.IsInf(f, -1):
-		return `"-inf"`
+		return append(b, `"-inf"`...)
 	}
-	return plainFloat(f)
+	return appendPlain(b, f)
 }
 
 // plainFloat is the shortest decimal that reads back as the same float64. If whole
 // numbers are no longer exact it has an exponent: some readers of JSON take a number
 // of digits alone for an integer, and that integer is another number.
-func plainFloat(f float64) string {
+func plainFloat(f float64) string { return string(appendPlain(nil, f)) }
+
+// appendPlain appends plainFloat.
+func appendPlain(b []byte, f float64) []byte {
 	format := byte('f')
 	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1<<53) {
 		format = 'e'
 	}
-	return strconv.FormatFloat(f, format, -1, 64)
+	return strconv.AppendFloat(b, f, format, -1, 64)
 }
 
 func (p *pointWriter) end() error {

@@ -141,6 +141,9 @@ func ofTrack(list []picture.Channel, track string) []picture.Channel {
 	return list
 }
 
+// npyHead is the room for the header of an array.
+const npyHead = 128
+
 // npy makes an array of the numbers in points. A count that is not known is NaN.
 func (o *ViewOptions) npy(points []zoomindex.Point) ([]byte, error) {
 	d, err := dtype.Parse("<f8")
@@ -149,7 +152,7 @@ func (o *ViewOptions) npy(points []zoomindex.Point) ([]byte, error) {
 	}
 	const columns = 9
 	shape := []int64{int64(len(points)), int64(max(o.Track.Codec.Channels, 1)), columns}
-	p, err := npy.AppendHeader(nil, npy.Header{DType: d, Shape: shape})
+	p, err := npy.AppendHeader(make([]byte, 0, npyHead+len(points)*int(shape[1])*columns*8), npy.Header{DType: d, Shape: shape})
 	if err != nil {
 		return nil, err
 	}

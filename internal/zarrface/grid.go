@@ -153,8 +153,9 @@ func (v *View) Key(rest string) (Chunk, error) {
 		return Chunk{Number: -1}, fmt.Errorf("key %.80q of a grid of %v chunks: %w", rest, v.count, ErrAbsent)
 	}
 	d := len(at)
-	c := Chunk{origin: make([]int64, d), Size: prod(v.cell) * int64(max(v.item, v.dtype.ItemSize()))}
-	start, stop, number := make([]int64, d), make([]int64, d), int64(0)
+	all := make([]int64, 3*d)
+	c := Chunk{origin: all[:d:d], Size: prod(v.cell) * int64(max(v.item, v.dtype.ItemSize()))}
+	start, stop, number := all[d:2*d], all[2*d:], int64(0)
 	for i := range at {
 		start[i] = at[i] * v.cell[i]
 		stop[i] = min(v.shape[i], start[i]+v.cell[i])
@@ -171,19 +172,24 @@ func (v *View) Key(rest string) (Chunk, error) {
 // parse returns the place in the grid that a key names. Numbers have one spelling, so that a
 // chunk has one address.
 func (v *View) parse(rest string) ([]int64, bool) {
-	words := strings.Split(rest, "/")
-	if words[0] != "c" || len(words) != len(v.count)+1 {
+	word, rest, more := strings.Cut(rest, "/")
+	if word != "c" {
 		return nil, false
 	}
 	at := make([]int64, len(v.count))
-	for i, w := range words[1:] {
+	for i := range at {
+		if !more {
+			return nil, false
+		}
+		var w string
+		w, rest, more = strings.Cut(rest, "/")
 		n, err := strconv.ParseUint(w, 10, 63)
 		if err != nil || w[0] == '0' && len(w) > 1 || n >= uint64(v.count[i]) {
 			return nil, false
 		}
 		at[i] = int64(n)
 	}
-	return at, true
+	return at, !more
 }
 
 // A Want is what to read of a stored chunk.
