@@ -68,6 +68,7 @@ type hedge struct {
 	won  bool   // the hedge was answered before the first Get; guarded by asking.mu
 	rc   io.ReadCloser
 	in   Info
+	err  error // of a hedge that has won: the object is not there, or is another one
 }
 
 // Slow implements silence.Watcher. It makes the hedge.
@@ -83,11 +84,14 @@ func (a *asking) Slow() {
 	rc, in, err := o.b.Get(ctx, a.key, a.g)
 	a.mu.Lock()
 	lost := a.over
-	if h.won = err == nil && !lost; h.won {
-		h.rc, h.in = rc, in
+	if h.won = !lost && (err == nil || gone(err)); h.won {
+		h.rc, h.in, h.err = rc, in, err
 	}
 	a.mu.Unlock()
 	switch {
+	case h.won && err != nil:
+		a.cancel()
+		h.end()
 	case h.won:
 		a.cancel()
 	case err == nil:
@@ -98,6 +102,10 @@ func (a *asking) Slow() {
 	}
 	close(h.done)
 }
+
+// gone reports whether err is an answer about the object, which another server of the
+// store would give as well: it is not there, or not the pinned one any more.
+func gone(err error) bool { return errors.Is(err, ErrNotFound) || errors.Is(err, ErrChanged) }
 
 // begin begins a hedge, or returns nil if there must be none: the call is over, the
 // budget is spent, or a Limit has no free place at once.
@@ -143,7 +151,7 @@ func (a *asking) settle(rc io.ReadCloser, in Info, err error) (_ io.ReadCloser, 
 				_ = rc.Close() // the body is not read
 			}
 			a.cancel()
-			return h.rc, h.in, h.end, nil
+			return h.rc, h.in, h.end, h.err
 		}
 	}
 	if err != nil {

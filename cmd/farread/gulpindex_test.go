@@ -93,6 +93,15 @@ func TestGulpIndex(t *testing.T) {
 		t.Error(got)
 	}
 	check("written anew", true, "")
+	p[len(p)-80] ^= 1
+	p[40] ^= 1 // in a page, which only a read of all of the index shows
+	if err := os.WriteFile(side, p, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, "index", name); !strings.Contains(got, "x.gulp.fri: ") {
+		t.Errorf("a damaged page: %s", got)
+	}
+	check("written anew again", true, "")
 	meta, err := os.ReadFile(filepath.Clean(strings.TrimSuffix(name, ".gulp") + ".gmeta"))
 	if err != nil {
 		t.Fatal(err)

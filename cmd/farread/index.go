@@ -188,6 +188,11 @@ func indexableFrame(ctx context.Context, t *frameContent, f *farread.Frame) (ind
 	x := indexable{bucket: t.bucket, key: t.key, uri: t.uri, file: f.Object.Size(), reads: f.Object.Size(), steps: int64(f.Chunks()),
 		etags: []string{f.Object.Info().ETag}}
 	have, err := f.UsedIndex(ctx)
+	if err == nil && have.Bytes > 0 && !have.Inside {
+		if _, err = f.CheckIndex(ctx); err == nil { // else a damaged one would be "up to date"
+			have, err = f.UsedIndex(ctx)
+		}
+	}
 	x.size, x.inside, x.first = have.Bytes, have.Inside, have.Inside
 	x.build = func(progress formats.Progress) ([]byte, error) {
 		return f.BuildIndex(ctx, f.Object.Info().ETag, progress)
@@ -222,7 +227,7 @@ func indexableRanges(ctx context.Context, t *frameContent, arr *farread.Array) (
 // indexableGulp is about the data of a chunk, whichever of its objects the URI names.
 func indexableGulp(ctx context.Context, t *gulpContent) (indexable, error) {
 	x := indexable{bucket: t.bucket, file: t.n.DataBytes, reads: t.n.MetaBytes}
-	have, err := t.beside(ctx)
+	have, err := checkedBeside(ctx, t)
 	if have != nil && have.Unusable == "" {
 		x.size = have.Bytes
 	}
@@ -242,6 +247,22 @@ func indexableGulp(ctx context.Context, t *gulpContent) (indexable, error) {
 	}
 	x.uri = join(t.bucket.Name(), x.key)
 	return x, err
+}
+
+// checkedBeside returns what lies beside a chunk as its index, all of which it has read and
+// compared with the chunk.
+func checkedBeside(ctx context.Context, t *gulpContent) (*farread.GulpIndex, error) {
+	switch g := t.d.Handle().(type) {
+	case *farread.Gulp:
+		return g.Beside(ctx, true)
+	case *farread.GulpByID:
+		whole, err := g.Whole(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return whole.Beside(ctx, true)
+	}
+	return nil, nil
 }
 
 // writable returns the error of writing the index to a plain HTTP server, before the file is

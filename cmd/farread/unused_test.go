@@ -152,6 +152,38 @@ func TestNeedlessIndex(t *testing.T) {
 	}
 }
 
+// TestIndexOfDamaged: index makes an index anew if one of its pages is damaged, which its
+// directory does not show, as --stats and verify say.
+func TestIndexOfDamaged(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	write(t, at("x.npy"), noisy(5))
+	packNoisy(t, at("x.npy"), at("x.b2nd"), "--index=false")
+	for _, flags := range [][]string{nil, {"--ranges"}} {
+		args := append(flags, at("x.b2nd"))
+		if r := indexed(t, args...); !r.New {
+			t.Errorf("%v: %+v", flags, r)
+		}
+		good := files(t, dir)["x.b2nd.fri"]
+		if r := indexed(t, args...); r.New {
+			t.Errorf("%v, again: %+v", flags, r)
+		}
+		p := []byte(good)
+		p[len(p)/4] ^= 1
+		write(t, at("x.b2nd.fri"), p)
+		if r := (runner{}).run(t, "verify", at("x.b2nd")); r.code != 7 {
+			t.Errorf("%v, damaged: verify: exit %d: %s", flags, r.code, r.stdout)
+		}
+		if r := indexed(t, args...); !r.New {
+			t.Errorf("%v, damaged: %+v", flags, r)
+		}
+		if files(t, dir)["x.b2nd.fri"] != good {
+			t.Errorf("%v: another index", flags)
+		}
+	}
+}
+
 // TestIndexInVain: index makes nothing that no reader would look at, and reads no file for
 // an index that cannot be written.
 func TestIndexInVain(t *testing.T) {

@@ -284,3 +284,19 @@ func (f *Frame) Index(ctx context.Context) (IndexInfo, error) {
 	}
 	return f.KnownIndex(), nil
 }
+
+// CheckIndex is Index, and reads all of an index in use: one with a damaged page is not used
+// any more. It does not compare the index with the chunks, as Verify does.
+func (f *Frame) CheckIndex(ctx context.Context) (IndexInfo, error) {
+	if err := f.OpenSidecar(ctx); err != nil {
+		return IndexInfo{}, err
+	}
+	if ix := f.heads.used(); ix != nil {
+		if err := ix.Verify(ctx); errors.Is(err, index.ErrUnusable) {
+			f.heads.drop(ix, err)
+		} else if err != nil {
+			return IndexInfo{}, wrap("index", -1, err)
+		}
+	}
+	return f.KnownIndex(), nil
+}
