@@ -50,7 +50,8 @@ type Appended struct {
 // a start of a series of constant rate that is not the end of the other one, are
 // formats.ErrUnsupported, and so is all else that does not fit together.
 //
-// Append reads the old file once, in requests of 8 MiB, and the source once (a CSV twice).
+// Of the old file Append reads the head, the index and the last packets, or, where the index
+// does not tell how to go on, all once, in requests of 8 MiB; the source once (a CSV twice).
 // Memory is that of Write, and the index of what is there, up to 256 MiB; a longer one loses
 // its finest level. The seal of a Job is dropped, the record of a file of many uploads stays.
 func Append(ctx context.Context, old rangeio.Reader, to formats.File, s Series, o AppendOptions) (Appended, error) {
@@ -108,6 +109,7 @@ type grower struct {
 	whole string   // why the file was read whole
 	have  []Column // at variable rate: what is not written yet
 	conv  []converter
+	pass  func(times int64) error // if set, fails if the file may not be read so many times
 }
 
 // A tail is written behind what is kept of a file.
@@ -214,6 +216,11 @@ func (g *grower) resume(ctx context.Context, f *zoomcache.File, old rangeio.Read
 	is, err := g.byIndex(ctx, f, old)
 	if errors.Is(err, zoomindex.ErrNoResume) {
 		g.whole = strings.TrimSuffix(err.Error(), ": "+zoomindex.ErrNoResume.Error())
+		if g.pass != nil {
+			if err := g.pass(1); err != nil {
+				return err
+			}
+		}
 		is, err = g.byPass(ctx, f, old)
 	}
 	if err != nil {

@@ -18,10 +18,11 @@ const (
 	// maxDraft is how many bytes a function writes into its temporary file, on a disk of
 	// 512 MB.
 	maxDraft = 384 << 20
-	// maxJoined is how long a dataset may get: its index is held.
-	maxJoined = 1 << 30
-	// passes is the rate by which the time is estimated that the readings of a dataset take.
-	passes = 40 << 20
+	// maxPassed is how long a dataset may be that a function reads: all of it, where an upload
+	// comes late or the index cannot tell how to go on.
+	maxPassed = 1 << 30
+	// passRate is the rate by which the time is estimated that the readings of a dataset take.
+	passRate = 40 << 20
 	// exact is the greatest integer up to which floats hold all of them.
 	exact = 1 << 53
 	// fine are the ticks a second of a dataset of tables: any time of another one is whole ticks.
@@ -215,15 +216,18 @@ func (g *seriesGrower) Replace(ctx context.Context, o *objstore.Object, f *draft
 	if err := g.still(ctx); err != nil {
 		return err
 	}
-	if err := kit.Fits(ctx, 2*o.Size(), passes); err != nil {
-		return err
-	}
-	if _, limited := ctx.Deadline(); limited && o.Size() > maxJoined {
-		return fmt.Errorf("a dataset of %d bytes, over %d, which are read again with each upload: let the rule begin another one: %w", o.Size(), int64(maxJoined), functions.ErrTooLong)
-	}
 	p := &placer{f: g.f, old: o, to: f, row: row, drop: drop, record: record}
+	p.pass = func(times int64) error { return passes(ctx, o.Size(), times) }
 	if _, limited := ctx.Deadline(); limited {
 		p.most = maxDraft
 	}
 	return p.put(ctx, g.s, AppendOptions{Rate: g.o.Rate})
+}
+
+// passes checks that a function can read a dataset of size bytes so many times.
+func passes(ctx context.Context, size, times int64) error {
+	if _, limited := ctx.Deadline(); limited && size > maxPassed {
+		return fmt.Errorf("a dataset of %d bytes, over %d, which are read again for this upload: let the rule begin another one: %w", size, int64(maxPassed), functions.ErrTooLong)
+	}
+	return kit.Fits(ctx, times*size, passRate)
 }

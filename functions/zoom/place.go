@@ -26,6 +26,8 @@ type placer struct {
 	// record is that of the changed file.
 	record []byte
 	most   int64 // if not 0, how many bytes may be written
+	// pass fails if the file may not be read so many times.
+	pass func(times int64) error
 
 	total  []int64
 	at     int64   // where the flush begins that the place is in
@@ -45,12 +47,15 @@ func (p *placer) put(ctx context.Context, s Series, o AppendOptions) error {
 	}
 	p.at, p.before = p.old.Size(), p.total
 	if !end {
+		if err := p.pass(2); err != nil {
+			return err
+		}
 		if err := p.find(ctx); err != nil {
 			return err
 		}
 	}
 	about := s.About()
-	g := &grower{h: p.f.Header(), about: about, o: o}
+	g := &grower{h: p.f.Header(), about: about, o: o, pass: p.pass}
 	if p.most > 0 && about.Bytes > p.most-min(p.old.Size()-p.at, p.most) {
 		return fmt.Errorf("%d bytes, and %d behind them, over %d bytes to write: %w", about.Bytes, p.old.Size()-p.at, p.most, functions.ErrTooLong)
 	}
