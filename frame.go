@@ -131,8 +131,11 @@ func (c *Client) FrameOf(ctx context.Context, ob *objstore.Object, o FrameOption
 	fr.beside = &atomic.Pointer[objstore.Object]{}
 	sidecar := func(ctx context.Context) (rangeio.Reader, string, error) {
 		side, err := o.early.open(func() (*objstore.Object, error) { return c.openSide(ctx, ob.Bucket(), ob.Info().Key, index.Tail) })
-		if side == nil || err != nil {
-			return nil, "", err
+		if err != nil {
+			return besideFailed(ctx, err, c.besideETag(ob))
+		}
+		if side == nil {
+			return nil, "", nil
 		}
 		fr.beside.Store(side)
 		return besideReader{side}, c.besideETag(ob), nil
@@ -156,7 +159,7 @@ func (c *Client) openFrame(ctx context.Context, b objstore.Bucket, key string, e
 		return c.OpenObject(ctx, b, key, ends)
 	}
 	ob, o.early, err = c.openBoth(ctx, b, key, ends)
-	o.Beside = o.early == nil || o.early.object != nil
+	o.Beside = o.early.likely()
 	return ob, err
 }
 

@@ -85,6 +85,7 @@ func (c *Client) GulpByIDIn(ctx context.Context, b objstore.Bucket, key string, 
 			if g.Beside, err = c.openSide(ctx, b, p.Data, c.besideTail(o, false)); err != nil && ctx.Err() != nil {
 				return nil, err
 			}
+			g.found = unreadable(ctx, err)
 		}
 		if err := g.useIndex(ctx); err != nil {
 			return nil, err
@@ -109,7 +110,8 @@ func (c *Client) openObjects(ctx context.Context, b objstore.Bucket, p gulp.Pair
 	if early {
 		meta, data = gulpindex.Short, 1
 		eg.Go(func() error {
-			g.Beside, _ = c.openSide(ctx, b, p.Data, tail) // if that fails, the .gmeta is read
+			side, err := c.openSide(ctx, b, p.Data, tail)
+			g.Beside, g.found = side, unreadable(ctx, err) // if that fails, the .gmeta is read
 			return nil
 		})
 	}

@@ -1,7 +1,10 @@
 package farread
 
 import (
+	"errors"
+
 	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/objstore"
 )
 
 // An UnusedIndex is an index that lies beside a file, or inside it, and that reads do not
@@ -11,6 +14,8 @@ type UnusedIndex struct {
 	// Anew is set if a new index would be used. If it is not, the store gives no strong
 	// ETag, which an index beside a file needs.
 	Anew bool `json:"anew"`
+	// Unread is set if the index could not be read: it may serve the next time.
+	Unread bool `json:"unread,omitempty"`
 }
 
 // FindUnusedIndex returns what the reads of a dataset have found of an index that they do
@@ -58,6 +63,9 @@ func unusedIndex(err error, etags ...string) *UnusedIndex {
 		return nil
 	}
 	x := &UnusedIndex{Reason: index.Reason(err), Anew: true}
+	if e, ok := errors.AsType[*objstore.Error](err); ok && !errors.Is(err, objstore.ErrChanged) && !errors.Is(err, objstore.ErrNotFound) {
+		x.Reason, x.Unread = e.Error(), true
+	}
 	for _, etag := range etags {
 		x.Anew = x.Anew && index.Weakness("", etag) == ""
 	}

@@ -3,7 +3,6 @@ package farread
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path"
 	"sync"
 	"sync/atomic"
@@ -87,16 +86,11 @@ func (c *Client) beginZoom(ctx context.Context, b objstore.Bucket, key string, o
 	if err != nil {
 		return nil, o, err
 	}
-	if o.Beside = true; early != nil {
-		o.Beside = early.object != nil
-		o.early = early
-	}
+	o.Beside, o.early = early.likely(), early
 	return ob, o, nil
 }
 
-// openBoth opens an object, and at the same time the index beside it. The result for the
-// index is nil if it could not be opened: then it is opened again when it is needed, and
-// its error returned.
+// openBoth opens an object, and at the same time the index beside it.
 func (c *Client) openBoth(ctx context.Context, b objstore.Bucket, key string, o objstore.OpenOptions) (*objstore.Object, *earlySide, error) {
 	one, cancel := context.WithCancel(rangeio.OnePhase(ctx))
 	defer cancel()
@@ -109,24 +103,28 @@ func (c *Client) openBoth(ctx context.Context, b objstore.Bucket, key string, o 
 		cancel()
 	}
 	wg.Wait()
-	if err != nil || sideErr != nil {
+	if err != nil {
 		return ob, nil, err
 	}
-	return ob, &earlySide{object: side}, nil
+	return ob, &earlySide{object: side, err: sideErr}, nil
 }
 
 // An earlySide is the index that openBoth found beside a file. Its object is nil if
-// there was no index.
+// there was no index, or none that could be opened.
 type earlySide struct {
 	object *objstore.Object
+	err    error
 	used   atomic.Bool
 }
 
-// open returns the object of the index that openBoth found, the first time, and calls
-// again after that, or if s is nil.
+// likely reports whether there is an index.
+func (s *earlySide) likely() bool { return s == nil || s.object != nil || s.err != nil }
+
+// open returns what openBoth found, the first time, and calls again after that, or if s is
+// nil.
 func (s *earlySide) open(again func() (*objstore.Object, error)) (*objstore.Object, error) {
 	if s != nil && s.used.CompareAndSwap(false, true) {
-		return s.object, nil
+		return s.object, s.err
 	}
 	return again()
 }
@@ -146,7 +144,7 @@ func (c *Client) ZoomOf(ctx context.Context, ob *objstore.Object, o ZoomOptions)
 	side := func(ctx context.Context) (rangeio.Reader, string, error) {
 		side, err := o.early.open(func() (*objstore.Object, error) { return c.openSide(ctx, ob.Bucket(), ob.Info().Key, index.Tail) })
 		if err != nil {
-			return nil, "", err
+			return besideFailed(ctx, err, c.besideETag(ob))
 		}
 		return z.taken(c, side)
 	}
@@ -215,18 +213,6 @@ func (c *Client) openSide(ctx context.Context, b objstore.Bucket, key string, ta
 	}
 	c.learnBeside(b, key, true)
 	return side, nil
-}
-
-// A besideReader reads an index beside a file. If the index was replaced or removed
-// meanwhile, it cannot be used, but the file is not at fault.
-type besideReader struct{ *objstore.Object }
-
-func (r besideReader) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
-	err := r.Object.ReadRanges(ctx, spans)
-	if errors.Is(err, objstore.ErrChanged) || errors.Is(err, objstore.ErrNotFound) {
-		return fmt.Errorf("%w: %w", index.ErrUnusable, err)
-	}
-	return err
 }
 
 // zoomHead is the number of bytes at the beginning of a file that Open reads. They hold

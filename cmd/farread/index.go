@@ -310,6 +310,9 @@ func (a *app) unusedIndex() string {
 	if x == nil {
 		return ""
 	}
+	if x.Unread {
+		return fmt.Sprintf("one beside cannot be read: %s; %s", x.Reason, a.remedy(x))
+	}
 	return fmt.Sprintf("there is one, but %s; %s", x.Reason, a.remedy(x))
 }
 
@@ -317,6 +320,8 @@ func (a *app) unusedIndex() string {
 func (a *app) remedy(x *farread.UnusedIndex) string {
 	_, array := a.opened.Handle().(*farread.Array)
 	switch {
+	case x.Unread:
+		return "reads go on without it"
 	case !x.Anew:
 		return "an index needs a file with a strong ETag, as buckets and folders give it"
 	case array:

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -82,6 +84,75 @@ func TestUnusedIndexIsTold(t *testing.T) {
 			if r := (runner{}).run(t, args...); strings.Contains(r.stdout, "\nindex: there is one") != (why != "") || !strings.Contains(r.stdout, why) {
 				t.Errorf("%q: %s", args, r.stdout)
 			}
+		}
+	}
+}
+
+// TestUnreadIndexIsTold: reads of every format go on without an index beside that cannot be
+// read, and say so.
+func TestUnreadIndexIsTold(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "x.npy"), noisy(3))
+	packNoisy(t, filepath.Join(dir, "x.npy"), filepath.Join(dir, "x.b2nd"), "--index=false")
+	makeZoom(t, filepath.Join(dir, "x.zoom"), time.Unix(0, 0))
+	run(t, "index", filepath.Join(dir, "x.b2nd"), "--ranges")
+	run(t, "index", filepath.Join(dir, "x.zoom"))
+	stem := strings.TrimSuffix(manyFrames(t, 2000), ".gulp")
+	for _, suffix := range []string{".gulp", ".gmeta"} {
+		if err := os.Rename(stem+suffix, filepath.Join(dir, "x"+suffix)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, "index", filepath.Join(dir, "x.gulp"))
+	bare := t.TempDir()
+	for name, p := range files(t, dir) {
+		if filepath.Ext(name) != ".fri" {
+			write(t, filepath.Join(bare, name), []byte(p))
+		}
+	}
+	sound := countingFolder(t, dir).Config.Handler
+	for name, answer := range map[string]func(w http.ResponseWriter, r *http.Request){
+		"busy": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"shut": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"cut": func(w http.ResponseWriter, r *http.Request) { // opened, and then not read
+			part := httptest.NewRecorder()
+			sound.ServeHTTP(part, r)
+			maps.Copy(w.Header(), part.Header())
+			w.WriteHeader(part.Code)
+			w.Write(part.Body.Bytes()[:part.Body.Len()/2])
+			panic(http.ErrAbortHandler)
+		},
+	} {
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, ".fri") {
+				answer(w, r)
+				return
+			}
+			sound.ServeHTTP(w, r)
+		}))
+		s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+		s.Start()
+		t.Cleanup(s.Close)
+		for _, args := range [][]string{
+			{"slice", "x.b2nd", ":, 100, 100", "--format", "csv"},
+			{"slice", "x.b2nd", "...", "--where", "v < 2", "--format", "csv"},
+			{"view", "x.zoom", "--track", "1", "--width", "10", "--format", "csv"},
+			{"get", "x.gulp", "--id", "c007", "--frames", "3"},
+		} {
+			t.Run(name+"/"+args[0]+"/"+args[2], func(t *testing.T) {
+				t.Parallel()
+				args[1] = filepath.Join(bare, args[1])
+				want := runner{}.run(t, append(args, "-o", "-")...)
+				args[1] = s.URL + "/" + filepath.Base(args[1])
+				r := runner{}.run(t, append(args, "-o", "-", "--stats")...)
+				if r.code != exitOK || want.code != exitOK || r.stdout != want.stdout || r.stdout == "" {
+					t.Errorf("%q: exit %d, want %d bytes of text, got %d: %s", args, r.code, len(want.stdout), len(r.stdout), r.stderr)
+				}
+				if !strings.Contains(r.stderr, `"index_unused":"one beside cannot be read: `) || !strings.Contains(r.stderr, "; reads go on without it") {
+					t.Errorf("%q: %s", args, r.stderr)
+				}
+			})
 		}
 	}
 }
