@@ -51,7 +51,7 @@ nothing as if a cache had it. Time is that of the network: round trips of
 		Example: `  farread advise s3://arrays/t2m.b2nd ':, 30, 50'
   farread advise s3://arrays/t2m.b2nd 'lat=52.1, lon=4.3' 'time=2025-03-01' --nearest
   farread advise t2m.npy ':, 5, 5' '0' --json
-  farread advise s3://climate/era5.zarr --member t2m 'lat=52, lon=4'`,
+  farread advise s3://climate/era5.zarr --member t2m 'lat=50:54, lon=0:8'`,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return a.setup() }, // without the cache on disk
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {

@@ -33,7 +33,7 @@ type ground struct {
 }
 
 // buckets are those that the pages name, beside the quickstart's own.
-var buckets = []string{"archive", "arrays", "frames", "logs", "records", "series"}
+var buckets = []string{"archive", "arrays", "climate", "frames", "logs", "records", "series"}
 
 func newGround(t *testing.T) *ground {
 	t.Helper()
