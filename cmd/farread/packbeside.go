@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -35,7 +36,7 @@ func besideNamed(c arraymeta.Coord) arraymeta.Coord {
 }
 
 // writeBeside writes the array beside that of a key which has the values of a coordinate. One that is there and has
-// these values stays; another one is replaced with force only.
+// these values stays; another one is replaced with force only, and if the array that is replaced had it.
 func (a *app) writeBeside(ctx context.Context, b objstore.Bucket, key string, c besideCoord, force bool) error {
 	values := c.values
 	d, err := dtype.Parse(c.DType)
@@ -91,12 +92,26 @@ func (a *app) writeBesides(ctx context.Context, to target, list []besideCoord, f
 		return err
 	}
 	for _, c := range list {
-		if err := a.writeBeside(ctx, to.bucket, to.key, c, force); err != nil {
+		if err := a.writeBeside(ctx, to.bucket, to.key, c, force && a.namesBeside(ctx, to, c.Array)); err != nil {
+			if force && errors.Is(err, objstore.ErrExists) {
+				err = fmt.Errorf("%s is there with other items, and is no coordinate of what --force replaces: remove it, or give the dimension another name: %w", besideKey(to.key, c.Array), objstore.ErrExists)
+			}
 			return err
 		}
 		rep.Outputs = append(rep.Outputs, join(to.bucket.Name(), besideKey(to.key, c.Array)))
 	}
 	return nil
+}
+
+// namesBeside reports whether the array that is there has the array beside for a coordinate. Others than that may be
+// datasets of their own, or what items of other arrays are found by.
+func (a *app) namesBeside(ctx context.Context, to target, name string) bool {
+	x, err := a.client.OpenArray(ctx, join(to.bucket.Name(), to.key), farread.FrameOptions{})
+	if err != nil {
+		return false
+	}
+	m, err := x.Meaning(ctx)
+	return err == nil && slices.ContainsFunc(m.Coords, func(c arraymeta.Coord) bool { return c.Array == name })
 }
 
 // besideStored reads the coordinates of a b2nd that are arrays beside it, but those that flags replace. Of one that

@@ -413,10 +413,10 @@ func (t *table) row(room *[]string, line string, clock *zoneClock, b *Block) err
 		if cell = strings.TrimSpace(cell); isMissing(cell) {
 			continue
 		}
-		if t.ways[i].group == 0 {
-			cell = t.plain(cell)
-		} else if digits, _, ok := t.ways[i].number(cell); ok {
+		if digits, _, ok := t.ways[i].number(cell); ok && t.ways[i].group != 0 {
 			cell = digits
+		} else {
+			cell = t.plain(cell)
 		}
 		c := &b.Columns[k]
 		c.Stamps = append(c.Stamps, at)

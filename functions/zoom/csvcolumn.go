@@ -22,6 +22,7 @@ type csvColumn struct {
 	number                  bool // a float, integer or word, except nan
 	text                    string
 	line                    int64 // line of the first text; 0: none
+	comma                   bool  // a number with a decimal comma
 	groups                  grouped
 	way                     grouping // of its numbers; zero: none
 }
@@ -41,6 +42,7 @@ func (c *csvColumn) learn(name string, line int64, cell, plain string) error {
 	if c.float {
 		c.groups.plain(cell)
 	}
+	c.comma = c.comma || cell != plain
 	if _, ok := c.codec(); !ok {
 		return kit.Corrupt("column %.60q: %.60q among values of another kind", name, cell)
 	}
@@ -63,10 +65,14 @@ func (c *csvColumn) learnText(name string, line int64, cell, plain string) error
 }
 
 // settle decides, behind the last line, whether cells with marks between thousands are
-// numbers. If one cell may be two of them, and no other makes it clear, they are text.
-func (c *csvColumn) settle(name string) (remark string, err error) {
-	if c.groups.line == 0 || c.line > 0 {
+// numbers. If one cell may be two of them, and no other makes it clear, they are text. commas says that
+// some column has decimal commas, sep what is between cells.
+func (c *csvColumn) settle(name string, commas bool, sep byte) (remark string, err error) {
+	if c.line > 0 {
 		return "", nil
+	}
+	if c.groups.line == 0 {
+		return c.points(name, commas, sep), nil
 	}
 	way, part, sure := c.groups.way()
 	switch {
@@ -80,6 +86,21 @@ func (c *csvColumn) settle(name string) (remark string, err error) {
 	c.float = c.float || part
 	digits, _, _ := way.number(c.groups.text)
 	return fmt.Sprintf("column %.60q: numbers such as %.60q are read as %s, with %q between thousands", name, c.groups.text, digits, string(way.group)), nil
+}
+
+// points settles a column in which each point has one to three digits before it and three behind it. Beside
+// decimal commas such points are marks between thousands, as spreadsheets export them; alone they are decimal.
+func (c *csvColumn) points(name string, commas bool, sep byte) string {
+	way := groupings[pointGroups]
+	digits, _, ok := way.number(c.groups.point)
+	switch {
+	case !ok || c.groups.dead&(1<<pointGroups) != 0 || !commas && sep != ';':
+		return ""
+	case !commas:
+		return fmt.Sprintf("column %.60q: numbers such as %.60q have decimal points, and are not read as %s", name, c.groups.point, digits)
+	}
+	c.way = way
+	return fmt.Sprintf("column %.60q: numbers such as %.60q are read as %s, with %q between thousands, since there are decimal commas", name, c.groups.point, digits, string(way.group))
 }
 
 // look notes the kind of value in a cell. It returns false if the cell has no value.
@@ -161,12 +182,13 @@ func truth(cell string) (value, is bool) {
 func (t *table) choose(cols []csvColumn) error {
 	var texts, kept []string
 	t.tracks, t.ways = make([]int, len(cols)), make([]grouping, len(cols))
+	commas := slices.ContainsFunc(cols, func(c csvColumn) bool { return c.comma })
 	for i := range cols {
 		t.tracks[i] = -1
 		if t.out[i] {
 			continue
 		}
-		remark, err := cols[i].settle(t.names[i])
+		remark, err := cols[i].settle(t.names[i], commas, t.comma)
 		if err != nil {
 			return err
 		}

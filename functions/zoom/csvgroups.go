@@ -10,7 +10,10 @@ type grouping struct{ group, decimal byte }
 // groupings lists them; sets of them are bits in this order. ' ' is any space.
 var groupings = [...]grouping{{',', '.'}, {'.', ','}, {' ', ','}, {' ', '.'}, {'\'', '.'}, {'\'', ','}}
 
-const allGroupings = 1<<len(groupings) - 1
+const (
+	allGroupings = 1<<len(groupings) - 1
+	pointGroups  = 1 // where {'.', ','} is
+)
 
 // spaces makes the spaces and apostrophes that spreadsheets put between thousands plain
 // ones.
@@ -58,7 +61,8 @@ type grouped struct {
 	proven uint8 // those that some cell has for sure
 	line   int64 // of the first cell that is a number only by a grouping; 0: none
 	text   string
-	parts  uint8 // those by which such a cell has a fraction, or more digits than whole numbers have
+	point  string // the first cell that is a number with a decimal point
+	parts  uint8  // those by which such a cell has a fraction, or more digits than whole numbers have
 }
 
 // plain notes a number that needs no grouping, as it is written. With a single mark it may be one by a
@@ -67,6 +71,9 @@ func (g *grouped) plain(cell string) {
 	i := strings.IndexAny(cell, ".,")
 	if i < 0 {
 		return
+	}
+	if g.point == "" && cell[i] == '.' {
+		g.point = cell
 	}
 	for k, way := range groupings {
 		if way.group != cell[i] && way.decimal != cell[i] {

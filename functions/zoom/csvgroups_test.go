@@ -45,6 +45,12 @@ func TestThousands(t *testing.T) {
 		{";", []string{"1.234,5", "1.234", "12"}, []string{"1234.5", "1234", "12"}, "f64", `with "." between thousands`},
 		{";", []string{"1,234", "12,5"}, []string{"1.234", "12.5"}, "f64", ""}, // a decimal comma, as it always was
 		{";", []string{"1,234,567.25", "1,234"}, []string{"1.23456725e+06", "1234"}, "f64", `with "," between thousands`},
+		{";", []string{"1.234", "-12.345", "999,5", ",5", "nan", "1,5e3"}, []string{"1234", "-12345", "999.5", "0.5", "NaN", "1500"}, "f64", `"1.234" are read as 1234, with "." between thousands, since there are decimal commas`},
+		{";", []string{"1.234", "999,5", "0.125"}, []string{"1.234", "999.5", "0.125"}, "f64", ""}, // both marks are decimal
+		{";", []string{"1.234", "12.345", "999"}, []string{"1.234", "12.345", "999"}, "f64", `"1.234" have decimal points, and are not read as 1234`},
+		{";", []string{"1.234", "12.34"}, []string{"1.234", "12.34"}, "f64", ""},
+		{"\t", []string{"1.234", "12.345"}, []string{"1.234", "12.345"}, "f64", ""},
+		{";", []string{"1.234,5", ",5"}, []string{"1234.5", "0.5"}, "f64", "between thousands"},
 		{",", []string{`"1,234"`, `"5,678"`}, nil, "", `"1,234" in line 2 is no number`},
 		{",", []string{`"1,234"`, "12"}, nil, "", `"1,234" in line 2 may be 1234 or 1.234`},
 		{",", []string{"12", `"1,234.5"`, `"1.234,5"`}, nil, "", `"1.234,5" is no number`},
