@@ -181,26 +181,26 @@ func Cases() []Case {
 		{Name: "replaced by a longer one", Set: func(s *Server) { s.grow = 1000 }, Replaced: true, Flaw: Unconditional, Read: objstore.ErrChanged},
 		{Name: "replaced after the first answer", Flaw: func(s *Server, n int, _ http.ResponseWriter, _ *http.Request) bool {
 			if n == 2 {
-				s.Replace(1)
+				s.replaceMeanwhile(1)
 			}
 			return false
 		}, Read: ErrEither},
 		{Name: "replaced between break and resume", Flaw: func(s *Server, n int, w http.ResponseWriter, r *http.Request) bool {
 			if n == 1 {
-				defer s.Replace(1)
+				defer s.replaceMeanwhile(1)
 				s.Cut(w, r, Half)
 			}
 			return false
 		}, Read: objstore.ErrChanged},
 		{Name: "replaced between break and resume, conditions ignored", Flaw: func(s *Server, n int, w http.ResponseWriter, r *http.Request) bool {
 			if n == 1 {
-				defer s.Replace(1)
+				defer s.replaceMeanwhile(1)
 				s.Cut(w, r, Half)
 			}
 			return Unconditional(s, n, w, r)
 		}, Read: objstore.ErrChanged},
 		{Name: "another object in each answer", Flaw: func(s *Server, n int, w http.ResponseWriter, r *http.Request) bool {
-			s.Replace(n)
+			s.replaceMeanwhile(n)
 			unconditional(r)
 			s.good(n, w, r) // not what another answer has put there meanwhile
 			return true

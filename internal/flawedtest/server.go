@@ -118,6 +118,16 @@ func (s *Server) Replace(version int) {
 	s.version = version
 }
 
+// replaceMeanwhile is Replace of a flaw, while it is on: an answer to a client that has gone may
+// come to it when the server is well again.
+func (s *Server) replaceMeanwhile(version int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.flaw != nil {
+		s.version = version
+	}
+}
+
 // Set switches a flaw on, or with nil off.
 func (s *Server) Set(f Flaw) {
 	s.mu.Lock()
