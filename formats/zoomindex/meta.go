@@ -80,13 +80,23 @@ func (d *metaParser) int() int64 {
 }
 
 func (d *metaParser) uint() int64 {
+	v := d.key()
+	if v > math.MaxInt64 {
+		d.bad, d.p = true, nil
+		return 0
+	}
+	return int64(v)
+}
+
+// key reads 64 bits.
+func (d *metaParser) key() uint64 {
 	v, n := binary.Uvarint(d.p)
-	if n <= 0 || v > math.MaxInt64 {
+	if n <= 0 {
 		d.bad, d.p = true, nil
 		return 0
 	}
 	d.p = d.p[n:]
-	return int64(v)
+	return v
 }
 
 func (d *metaParser) bytes(n int64) []byte {

@@ -182,17 +182,6 @@ func (d *metaParser) byte() byte {
 	return 0
 }
 
-// key reads 64 bits.
-func (d *metaParser) key() uint64 {
-	v, n := binary.Uvarint(d.p)
-	if n <= 0 {
-		d.bad, d.p = true, nil
-		return 0
-	}
-	d.p = d.p[n:]
-	return v
-}
-
 func (t *trackState) parse(d *metaParser) bool {
 	if t.windows = d.uint(); t.windows == 0 {
 		return !d.bad
