@@ -94,7 +94,8 @@ export async function page(address, fn, { width = 1280, height = 800, dark = fal
   };
   p.requests = () => { const out = seen; seen = []; return out.map((r) => r.url()); };
   p.shot = async (name) => { mkdirSync(shots, { recursive: true }); await p.screenshot({ path: join(shots, `${name}.png`) }); };
-  p.state = () => Object.fromEntries(new URLSearchParams(new URL(p.url()).hash.split("?")[1] ?? ""));
+  // The page writes its link 120 ms after a change: a later timer of the same page waits for it.
+  p.state = async () => Object.fromEntries(new URLSearchParams((await p.evaluate(() => new Promise((f) => { setTimeout(() => f(location.hash), 200); }))).split("?")[1] ?? ""));
   p.a11y = a11y;
   // A wait for what the page does by timers of its own is one of its timers, too: it is then
   // not over before them, however busy the machine is.

@@ -19,11 +19,11 @@ test("a slice: axes, place, and a window that is all in sight", async () => {
     const b = await p.locator(".plane").boundingBox();
     await p.mouse.move(b.x + 50 + (b.width - 58) / 2 + 1, b.y + 8 + (b.height - 32) / 2 + 1);
     assert.equal(await p.textContent("#reading"), `[7, 50, 335] = ${await value("str(weather[7, 50, 335])")}`);
-    const before = p.state();
+    const before = await p.state();
     assert.deepEqual([before.win, before.map, before.range, before.i], ["40,60,320,350", "gray", "250,310", "7,40,320"]);
     await p.keyboard.press("0"); // all of it
     await p.waitForTimeout(250);
-    assert.deepEqual([p.state().win, p.state().view], [undefined, undefined]);
+    assert.deepEqual([(await p.state()).win, (await p.state()).view], [undefined, undefined]);
     assert.match(await p.getAttribute(".plane", "aria-label"), /items 7,:,:$/);
   });
 });

@@ -157,7 +157,7 @@ test("keys, links, tracks, scales", async () => {
     await still(p);
     near(await range(p), [433.75, 441.25]);
     await p.waitForTimeout(500);
-    assert.deepEqual([p.state().from, p.state().to], ["433.75", "441.25"]);
+    assert.deepEqual([(await p.state()).from, (await p.state()).to], ["433.75", "441.25"]);
 
     // The spike is in sight; without spikes the scale leaves it out, and says so.
     const label = () => p.locator(".where").textContent();
@@ -170,8 +170,8 @@ test("keys, links, tracks, scales", async () => {
     await p.keyboard.press("0");
     await still(p);
     await p.waitForTimeout(500);
-    assert.equal(p.state().robust, "1");
-    assert.match(p.state().keep, /^-?\d+(\.\d+)?:\d+/);
+    assert.equal((await p.state()).robust, "1");
+    assert.match((await p.state()).keep, /^-?\d+(\.\d+)?:\d+/);
 
     await p.getByRole("button", { name: "column 2" }).click();
     await still(p);

@@ -69,7 +69,7 @@ test("images: the grid loads what is in sight, filters, and has keys", async () 
     assert.match(await focused(), /^storm\/clip-59 12 frames storm · north-3$/);
     await p.keyboard.press("Enter");
     await p.locator("canvas.frame[data-frame='0']").waitFor();
-    assert.equal(p.state().id ?? (await p.waitForTimeout(300), p.state().id), "storm/clip-59");
+    assert.equal((await p.state()).id, "storm/clip-59");
     await p.keyboard.press("Escape");
     await p.locator(".player").waitFor({ state: "detached" });
     assert.match(await focused(), /clip-59/);
@@ -103,7 +103,7 @@ test("images: the player shows stored frames, six ahead, by keys and link", asyn
     await p.waitForFunction((n) => Number(document.querySelector(".player").dataset.shown) > n + 8, before);
     await p.getByRole("button", { name: "Stop" }).click();
     await p.waitForTimeout(250);
-    const { id, frame, rate, step } = p.state();
+    const { id, frame, rate, step } = await p.state();
     assert.deepEqual([id, rate, step], ["storm/clip-04", "50", "3"]);
     await shown(Number(frame));
     close(await pixel(), await want(4, Number(frame)));
@@ -137,7 +137,7 @@ test("items: pages, search, one item as JSON with all its digits", async () => {
     assert.match(pre, new RegExp(`"big": ${await value("str(2**62 + 2499)")}\n`));
     assert.deepEqual(JSON.parse(pre).n, 2499);
     await p.waitForTimeout(250);
-    assert.deepEqual(p.state(), { items: "2450:2500", item: "2499" });
+    assert.deepEqual(await p.state(), { items: "2450:2500", item: "2499" });
     await p.keyboard.press("ArrowUp");
     await p.getByRole("heading", { name: "Item 2498" }).waitFor();
     await p.getByRole("button", { name: "Hex" }).click();
