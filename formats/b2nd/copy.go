@@ -6,7 +6,6 @@ import (
 	"iter"
 
 	"github.com/farread/farread/formats"
-	"github.com/farread/farread/formats/nd"
 	"github.com/farread/farread/internal/pull"
 )
 
@@ -37,7 +36,7 @@ func (a *Array) CopyTo(ctx context.Context, w io.Writer, box Box, memory int64) 
 	if a.f.Local() {
 		ahead = 0
 	} else {
-		a = a.over(a.f.Among(min(ahead, pull.AheadMost*nd.UsualSlab)))
+		a = a.over(a.f.Among(ahead))
 	}
 	err := pull.Ahead(ctx, a.Slabs(box, memory/2), ahead, a.slabSize,
 		func(ctx context.Context, part Box, p []byte) error { return a.ReadSlice(ctx, p, part) },

@@ -39,8 +39,8 @@ type Options struct {
 	Tail int64
 	// Memory bounds the encoded bytes that one EachConcurrent holds, and so the number
 	// of requests in flight. Values below 7 MiB mean 7 MiB. 0 means 40 MiB; if a
-	// caller keeps the chunks it reads whole, 0 means three quarters of their bytes,
-	// within 40 and 192 MiB. So a scan into memory has many requests in flight, and
+	// caller keeps the chunks it reads whole, 0 means all their bytes, but at most 64 MiB
+	// for each of Parallel, and within 40 and 260 MiB. So a scan into memory has many requests in flight, and
 	// takes little memory besides its result.
 	Memory int64
 	// Sidecar is as Frame.Sidecar, for an index that is likely to be there. Open then

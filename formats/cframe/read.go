@@ -191,8 +191,8 @@ type piece struct {
 
 const (
 	openFlight  = 64        // objects of a sparse frame that are opened at the same time
-	largestScan = 192 << 20 // most bytes that a call holds by default
-	scanShare   = 32 << 20  // of them, for each goroutine that decodes: what it decodes in some 40 ms, a round trip and a request
+	largestScan = 260 << 20 // most bytes that a call holds by default
+	scanShare   = 64 << 20  // of them, for each goroutine that decodes: eight requests of 8 MiB
 	headMemory  = 1 << 20   // bytes of block starts in one of two windows in flight
 	// localGap is the number of bytes that can be copied in the time of a system call.
 	localGap = 8 << 10
@@ -204,21 +204,18 @@ func (f *Frame) memory(whole int64) int64 {
 	if f.o.Memory > 0 {
 		return f.o.Memory
 	}
-	return max(defaultMemory, min(whole/4*3, largestScan, int64(f.o.Parallel)*scanShare))
+	return max(defaultMemory, min(whole+whole/64, largestScan, int64(f.o.Parallel)*scanShare))
 }
 
-// run reads jobs by one Pull of whole chunks and blocks. Within its Parts a second
-// Pull reads the block starts, which tell where the blocks are.
-func (r *reading) run(ctx context.Context, jobs []job) error {
-	r.f.known(ctx, jobs)
-	f, p := r.f, r.f.strategy(jobs)
+// pull returns a Pull that suits the parts of a strategy, which it lacks yet.
+func (r *reading) pull(p *strategy) pull.Pull[piece] {
+	f := r.f
 	all := pull.Pull[piece]{From: f.r, Parallel: f.o.Parallel, Failed: f.failed, Why: why, Into: r.into,
 		Window: pull.WindowOf(f.r, f.o.Policy), Memory: f.memory(p.kept)}
-	if from, most := rangeio.Long(f.r, f.among); most > 0 {
-		all.From, all.Window = from, most
+	if from, most := rangeio.Long(f.r, max(f.among, min(all.Memory, p.kept))); most > 0 {
+		all.From, all.Window = from, most+most/64 // room for two stored chunks of half its length, with their headers
 	}
-	all.Window = min(all.Window, f.memory(0)/7)
-	r.inside = max(1, f.o.Parallel/max(len(jobs), 1))
+	all.Window = min(all.Window, all.Memory/4)
 	if rangeio.Local(f.r) {
 		r.inside = min(r.inside, 1+int(p.bytes/pull.WorthGoroutine))
 		if most := all.Window; p.bytes <= most {
@@ -230,6 +227,16 @@ func (r *reading) run(ctx context.Context, jobs []job) error {
 	if len(p.starts) > 0 {
 		all.Memory -= 2 * headMemory
 	}
+	return all
+}
+
+// run reads jobs by one Pull of whole chunks and blocks. Within its Parts a second
+// Pull reads the block starts, which tell where the blocks are.
+func (r *reading) run(ctx context.Context, jobs []job) error {
+	r.f.known(ctx, jobs)
+	f, p := r.f, r.f.strategy(jobs)
+	r.inside = max(1, f.o.Parallel/max(len(jobs), 1))
+	all := r.pull(&p)
 	all.Parts = func(ctx context.Context, add func(pull.Part[piece]) error) error {
 		r.put, r.adding = add, newGate()
 		for i := range p.unstored {
@@ -255,6 +262,9 @@ func (r *reading) run(ctx context.Context, jobs []job) error {
 			}
 		}
 		return r.starts(ctx, p.starts)
+	}
+	if p.kept > defaultMemory { // a scan: its end waits for the slowest request of many
+		ctx = rangeio.InOrder(ctx)
 	}
 	err := all.Each(ctx, r.take)
 	for c := range r.lent { // buffers that are left after an error
