@@ -85,7 +85,7 @@ func (a *asking) Slow() {
 	rc, in, err := o.b.Get(ctx, a.key, a.g)
 	denied := errors.Is(err, ErrDenied)
 	if denied && !o.o.Aid {
-		rc, in, err, denied = a.confirm(ctx, h, err)
+		rc, in, denied, err = a.confirm(ctx, h, err)
 	}
 	a.mu.Lock()
 	lost := a.over
@@ -117,24 +117,24 @@ func gone(err error) bool { return errors.Is(err, ErrNotFound) || errors.Is(err,
 // may know already. It waits in between, so that the first Get can still win, and does not
 // ask if that fails meanwhile, or the budget is spent. sure means that the hedge was denied
 // twice.
-func (a *asking) confirm(ctx context.Context, h *hedge, err error) (rc io.ReadCloser, in Info, _ error, sure bool) {
+func (a *asking) confirm(ctx context.Context, h *hedge, err error) (rc io.ReadCloser, in Info, sure bool, _ error) {
 	wait := time.NewTimer(a.o.o.Stall / 8)
 	defer wait.Stop()
 	select {
 	case <-wait.C:
 	case <-h.alone:
-		return nil, in, err, false
+		return nil, in, false, err
 	case <-ctx.Done():
-		return nil, in, err, false
+		return nil, in, false, err
 	}
 	if !a.o.usual.spend() {
-		return nil, in, err, false
+		return nil, in, false, err
 	}
 	a.o.count.AddRequest()
 	a.o.hedged()
 	a.o.log(ctx, slog.LevelDebug, "get is slow and was denied: asked again", a.key, a.g.Range, 0)
 	rc, in, err = a.o.b.Get(ctx, a.key, a.g)
-	return rc, in, err, errors.Is(err, ErrDenied)
+	return rc, in, errors.Is(err, ErrDenied), err
 }
 
 // begin begins a hedge, or returns nil if there must be none: the call is over, the
