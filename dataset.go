@@ -92,6 +92,8 @@ type gulpSet struct {
 	prefix string
 	o      GulpOptions
 
+	patience objstore.Patience // of chunks that are opened by their indexes
+
 	// lazy has the chunks with an index beside them, by the names of their data. It does
 	// not change after List.
 	lazy map[string]*lazyByID

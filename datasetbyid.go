@@ -162,7 +162,7 @@ func (s *gulpSet) openByID(ctx context.Context, p gulp.Pair) (g *GulpByID, err e
 	err = objstore.Again(ctx, func() (err error) {
 		objects, next := rangeio.Steps(rest)
 		rest = next
-		if g, err = s.c.openObjects(objects, s.b, place, true, gulpindex.Tail); err != nil {
+		if g, err = s.c.openObjects(objects, s.b, place, true, gulpindex.Tail, &s.patience); err != nil {
 			return err
 		}
 		g.o = s.c.gulpOptions(s.o.Options)

@@ -130,7 +130,9 @@ func (c *Client) FrameOf(ctx context.Context, ob *objstore.Object, o FrameOption
 	}
 	fr.beside = &atomic.Pointer[objstore.Object]{}
 	sidecar := func(ctx context.Context) (rangeio.Reader, string, error) {
-		side, err := o.early.open(func() (*objstore.Object, error) { return c.openSide(ctx, ob.Bucket(), ob.Info().Key, index.Tail) })
+		side, err := o.early.open(func() (*objstore.Object, error) {
+			return c.openSide(ctx, ob.Bucket(), ob.Info().Key, index.Tail, ob.Patience())
+		})
 		if err != nil {
 			return besideFailed(ctx, err, c.besideETag(ob))
 		}

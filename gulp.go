@@ -114,7 +114,7 @@ func anyPair[T any](ctx context.Context, b objstore.Bucket, key string, open fun
 // openPair opens the two objects of a pair under phase, which ends with ctx, and their
 // index under ctx.
 func (c *Client) openPair(ctx, phase context.Context, b objstore.Bucket, p gulp.Pair, o GulpOptions) (*Gulp, error) {
-	g, err := c.openObjects(phase, b, p, false, 0)
+	g, err := c.openObjects(phase, b, p, false, 0, &objstore.Patience{})
 	if err != nil {
 		return nil, err
 	}

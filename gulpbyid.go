@@ -76,13 +76,13 @@ func (c *Client) GulpByIDIn(ctx context.Context, b objstore.Bucket, key string, 
 	b = c.ours(b)
 	return anyPair(ctx, b, key, func(p gulp.Pair) (*GulpByID, error) {
 		early := o.Beside || c.expectBeside(b, p.Data)
-		g, err := c.openObjects(rangeio.OnePhase(ctx), b, p, early, c.besideTail(o, true))
+		g, err := c.openObjects(rangeio.OnePhase(ctx), b, p, early, c.besideTail(o, true), &objstore.Patience{})
 		if err != nil {
 			return nil, err
 		}
 		g.o = c.gulpOptions(o.Options)
 		if !early && g.Meta.Size() > lookForIndex && gulpPairOf(g.Meta, g.Data).Bound() {
-			if g.Beside, err = c.openSide(ctx, b, p.Data, c.besideTail(o, false)); err != nil && ctx.Err() != nil {
+			if g.Beside, err = c.openSide(ctx, b, p.Data, c.besideTail(o, false), g.Data.Patience()); err != nil && ctx.Err() != nil {
 				return nil, err
 			}
 			g.found = unreadable(ctx, err)
@@ -103,24 +103,24 @@ func (c *Client) GulpByIDIn(ctx context.Context, b objstore.Bucket, key string, 
 
 // openObjects opens the objects of a pair under ctx, the index beside them too if early
 // is set, with tail bytes of its end. It does not read the index of either kind.
-func (c *Client) openObjects(ctx context.Context, b objstore.Bucket, p gulp.Pair, early bool, tail int64) (*GulpByID, error) {
+func (c *Client) openObjects(ctx context.Context, b objstore.Bucket, p gulp.Pair, early bool, tail int64, patience *objstore.Patience) (*GulpByID, error) {
 	g := &GulpByID{c: c, gate: make(chan struct{}, 1)}
 	eg, ctx := errgroup.WithContext(ctx)
 	meta, data := int64(metaHead), c.dataHead()
 	if early {
 		meta, data = gulpindex.Short, 1
 		eg.Go(func() error {
-			side, err := c.openSide(ctx, b, p.Data, tail)
+			side, err := c.openSide(ctx, b, p.Data, tail, patience)
 			g.Beside, g.found = side, unreadable(ctx, err) // if that fails, the .gmeta is read
 			return nil
 		})
 	}
 	eg.Go(func() (err error) {
-		g.Meta, err = c.open(ctx, b, p.Meta, objstore.OpenOptions{Head: meta})
+		g.Meta, err = c.open(ctx, b, p.Meta, objstore.OpenOptions{Head: meta, Patience: patience})
 		return err
 	})
 	eg.Go(func() (err error) {
-		g.Data, err = c.open(ctx, b, p.Data, objstore.OpenOptions{Head: data})
+		g.Data, err = c.open(ctx, b, p.Data, objstore.OpenOptions{Head: data, Patience: patience})
 		return err
 	})
 	if err := eg.Wait(); err != nil {
@@ -162,7 +162,7 @@ type GulpIndex struct {
 // there is none. If whole is set, it reads all of the index, and compares it with the
 // chunk.
 func (g *Gulp) Beside(ctx context.Context, whole bool) (*GulpIndex, error) {
-	side, err := g.c.openSide(ctx, g.Data.Bucket(), g.Data.Info().Key, gulpindex.Tail)
+	side, err := g.c.openSide(ctx, g.Data.Bucket(), g.Data.Info().Key, gulpindex.Tail, g.Data.Patience())
 	if err != nil || side == nil {
 		return nil, err
 	}

@@ -97,7 +97,8 @@ func (c *Client) openBoth(ctx context.Context, b objstore.Bucket, key string, o 
 	var side *objstore.Object
 	var sideErr error
 	var wg sync.WaitGroup
-	wg.Go(func() { side, sideErr = c.openSide(one, b, key, index.Tail) })
+	o.Patience = &objstore.Patience{}
+	wg.Go(func() { side, sideErr = c.openSide(one, b, key, index.Tail, o.Patience) })
 	ob, err := c.OpenObject(one, b, key, o)
 	if err != nil {
 		cancel()
@@ -142,7 +143,9 @@ func (c *Client) ZoomOf(ctx context.Context, ob *objstore.Object, o ZoomOptions)
 	}
 	z := &Zoom{File: f, Object: ob}
 	side := func(ctx context.Context) (rangeio.Reader, string, error) {
-		side, err := o.early.open(func() (*objstore.Object, error) { return c.openSide(ctx, ob.Bucket(), ob.Info().Key, index.Tail) })
+		side, err := o.early.open(func() (*objstore.Object, error) {
+			return c.openSide(ctx, ob.Bucket(), ob.Info().Key, index.Tail, ob.Patience())
+		})
 		if err != nil {
 			return besideFailed(ctx, err, c.besideETag(ob))
 		}
@@ -201,9 +204,9 @@ func (c *Client) learnBeside(b objstore.Bucket, key string, was bool) {
 func folderOf(b objstore.Bucket, key string) string { return b.Name() + "\x00" + path.Dir(key) }
 
 // openSide opens the index beside a file, and reads tail bytes of its end. It returns
-// nil if there is no index, or it may not be read.
-func (c *Client) openSide(ctx context.Context, b objstore.Bucket, key string, tail int64) (*objstore.Object, error) {
-	side, err := c.open(ctx, b, key+index.Suffix, objstore.OpenOptions{Head: -1, Tail: tail})
+// nil if there is no index, or it may not be read. p is that of the file.
+func (c *Client) openSide(ctx context.Context, b objstore.Bucket, key string, tail int64, p *objstore.Patience) (*objstore.Object, error) {
+	side, err := c.open(ctx, b, key+index.Suffix, objstore.OpenOptions{Head: -1, Tail: tail, Patience: p, Aid: true})
 	switch {
 	case errors.Is(err, objstore.ErrNotFound), errors.Is(err, objstore.ErrDenied), errors.Is(err, objstore.ErrInvalid):
 		c.learnBeside(b, key, false)

@@ -93,7 +93,7 @@ func (j Joined) Publish(ctx context.Context, src objstore.Bucket, u Upload, g Gr
 }
 
 func (j Joined) once(ctx context.Context, c *clock, u Upload, g Grower) ([]objstore.Info, error) {
-	o, err := objstore.Open(ctx, j.Bucket, j.Key, objstore.OpenOptions{Policy: rangeio.Few()})
+	o, err := objstore.Open(ctx, j.Bucket, j.Key, objstore.OpenOptions{Policy: rangeio.Few(), Ahead: -1})
 	if errors.Is(err, objstore.ErrNotFound) {
 		return j.begin(ctx, c, u, g)
 	}

@@ -35,9 +35,8 @@ func pause(ctx context.Context, n int) error {
 // never multiply. If a request is slow, fetch makes a second one at the same time,
 // within the budget of usual.
 func (o *object) fetch(ctx context.Context, r *rangeio.Request) error {
-	c := call{clock: silence.With(ctx, o.o.Stall), inOrder: rangeio.WaitedFor(ctx)}
+	c := call{clock: o.clock(ctx), inOrder: rangeio.WaitedFor(ctx)}
 	defer c.clock.Stop()
-	c.clock.Share(&o.strain)
 	var done int64
 	for {
 		err := o.fetchOnce(ctx, &c, r, &done)
@@ -95,9 +94,8 @@ type part struct {
 
 // openPart fetches a range of an object of unknown size, into buf if that holds it.
 func (o *object) openPart(ctx context.Context, key string, rng Range, buf []byte) (part, error) {
-	c := call{clock: silence.With(ctx, o.o.Stall)}
+	c := call{clock: o.clock(ctx)}
 	defer c.clock.Stop()
-	c.clock.Share(&o.strain)
 	var p part
 	var from, done int64
 	for {

@@ -63,12 +63,13 @@ type asking struct {
 // A hedge is the second Get. Its result may be read after done is closed. If the hedge
 // has lost, it has no body open by then.
 type hedge struct {
-	done chan struct{}
-	end  func() // ends the hedge's context, and gives its places back
-	won  bool   // the hedge was answered before the first Get; guarded by asking.mu
-	rc   io.ReadCloser
-	in   Info
-	err  error // of a hedge that has won: the object is not there, or is another one
+	done  chan struct{}
+	alone chan struct{} // closed if the first Get fails
+	end   func()        // ends the hedge's context, and gives its places back
+	won   bool          // the hedge was answered before the first Get; guarded by asking.mu
+	rc    io.ReadCloser
+	in    Info
+	err   error // of a hedge that has won: the object is not there, or is another one
 }
 
 // Slow implements silence.Watcher. It makes the hedge.
@@ -82,9 +83,13 @@ func (a *asking) Slow() {
 	o.hedged()
 	o.log(ctx, slog.LevelDebug, "get is slow: asked again", a.key, a.g.Range, 0)
 	rc, in, err := o.b.Get(ctx, a.key, a.g)
+	denied := errors.Is(err, ErrDenied)
+	if denied && !o.o.Aid {
+		rc, in, denied, err = a.confirm(ctx, h, err)
+	}
 	a.mu.Lock()
 	lost := a.over
-	if h.won = !lost && (err == nil || gone(err)); h.won {
+	if h.won = !lost && (err == nil || gone(err) || denied); h.won {
 		h.rc, h.in, h.err = rc, in, err
 	}
 	a.mu.Unlock()
@@ -107,6 +112,31 @@ func (a *asking) Slow() {
 // store would give as well: it is not there, or not the pinned one any more.
 func gone(err error) bool { return errors.Is(err, ErrNotFound) || errors.Is(err, ErrChanged) }
 
+// confirm asks once more after a hedge was denied with err: by servers that answer so for
+// objects that are not there, and by all for credentials that another server of the store
+// may know already. It waits in between, so that the first Get can still win, and does not
+// ask if that fails meanwhile, or the budget is spent. sure means that the hedge was denied
+// twice.
+func (a *asking) confirm(ctx context.Context, h *hedge, err error) (rc io.ReadCloser, in Info, sure bool, _ error) {
+	wait := time.NewTimer(a.o.o.Stall / 8)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-h.alone:
+		return nil, in, false, err
+	case <-ctx.Done():
+		return nil, in, false, err
+	}
+	if !a.o.usual.spend() {
+		return nil, in, false, err
+	}
+	a.o.count.AddRequest()
+	a.o.hedged()
+	a.o.log(ctx, slog.LevelDebug, "get is slow and was denied: asked again", a.key, a.g.Range, 0)
+	rc, in, err = a.o.b.Get(ctx, a.key, a.g)
+	return rc, in, errors.Is(err, ErrDenied), err
+}
+
 // begin begins a hedge, or returns nil if there must be none: the call is over, the
 // budget is spent, or a Limit has no free place at once.
 func (a *asking) begin() (*hedge, context.Context) {
@@ -122,7 +152,7 @@ func (a *asking) begin() (*hedge, context.Context) {
 		clock.Stop()
 		return nil, nil
 	}
-	a.hedge = &hedge{done: make(chan struct{}), end: func() { clock.Stop(); leave() }}
+	a.hedge = &hedge{done: make(chan struct{}), alone: make(chan struct{}), end: func() { clock.Stop(); leave() }}
 	return a.hedge, ctx
 }
 
@@ -173,6 +203,9 @@ func (a *asking) decide(err error) *hedge {
 			h.finish()
 		}
 		return nil
+	}
+	if err != nil {
+		close(h.alone)
 	}
 	a.mu.Unlock()
 	return h

@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -34,6 +33,13 @@ type OpenOptions struct {
 	// request is sent again, does not count. 0: the Timeout of the bucket, or 20 s if it has none;
 	// negative: for ever.
 	Stall time.Duration
+	// Patience is that of objects which are read for one thing. nil: the object has one of
+	// its own; see Object.Patience.
+	Patience *Patience
+	// Aid says that who reads the object goes on without it if that fails, as without an
+	// index beside a file. Half of Stall is left to it, the time that it takes in vain counts
+	// for the other objects of its Patience, and so they take no longer than Stall in all.
+	Aid bool
 
 	IfMatch   string // open only the object with this ETag, else ErrChanged
 	VersionID string // open this version instead of the newest
@@ -104,7 +110,6 @@ type object struct {
 	watchers []watcher // told of the reads of fill
 	usual    *usual    // nil: nothing is hedged
 	pattern  *pattern  // nil: nothing is read ahead
-	strain   silence.Strain
 
 	noVersion atomic.Bool // reading by version id was denied: the ETag pins
 }
@@ -123,9 +128,7 @@ type object struct {
 // starts over once.
 func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, error) {
 	ob := &object{b: b, o: o.withDefaults()}
-	if o.Stall == 0 {
-		ob.o.Stall = silence.Limit(timeout(b))
-	}
+	ob.patience(b)
 	ob.fill, ob.watchers = filler(b)
 	ob.usual = hedging(b, ob.o.Stall)
 	if kept, err := ob.openKept(ctx, key); err != nil {

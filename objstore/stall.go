@@ -37,3 +37,35 @@ func timeout(b Bucket) time.Duration {
 	}
 	return 0
 }
+
+// A Patience is the silence of a store that several Objects bear together: those that are
+// read one after the other for one thing. What one of them has lost in bodies that stalled,
+// or as OpenOptions.Aid, the others have not got. The zero value is ready.
+type Patience struct{ strain silence.Strain }
+
+// Patience returns what the object shares with others that are opened with it.
+func (o *Object) Patience() *Patience { return o.o.Patience }
+
+// patience sets what the options leave open about silence.
+func (o *object) patience(b Bucket) {
+	if o.o.Stall == 0 {
+		o.o.Stall = silence.Limit(timeout(b))
+	}
+	if o.o.Aid && o.o.Stall > 0 {
+		o.o.Stall /= 2
+	}
+	if o.o.Patience == nil {
+		o.o.Patience = &Patience{}
+	}
+}
+
+// clock makes the clock of one request with its repetitions.
+func (o *object) clock(ctx context.Context) *silence.Clock {
+	c := silence.With(ctx, o.o.Stall)
+	if o.o.Aid {
+		c.ShareAid(&o.o.Patience.strain)
+	} else {
+		c.Share(&o.o.Patience.strain)
+	}
+	return c
+}

@@ -71,7 +71,7 @@ func grownKinds() []grownKind {
 			}
 			return b.String()
 		}},
-		{name: "frame", reads: 11, suffix: ".b2frame", unpacked: ".bin", src: ".bin", flags: []string{"--chunk", "1MiB", "--level", "1"}, joined: cat,
+		{name: "frame", reads: 10, suffix: ".b2frame", unpacked: ".bin", src: ".bin", flags: []string{"--chunk", "1MiB", "--level", "1"}, joined: cat,
 			part: func(i, size int) []byte { return noisyBytes(size, uint64(i)) }},
 		{name: "items", reads: 7, suffix: ".blp", unpacked: ".txt", src: ".txt", flags: []string{"--level", "0"}, joined: cat,
 			part: func(i, size int) []byte {

@@ -120,7 +120,7 @@ func (a *app) appendTo(ctx context.Context, p *packer, srcs []string, dst target
 		return usagef("--append wants one %s as DST", p.suffixes[0])
 	}
 	name := join(dst.bucket.Name(), dst.key)
-	o, err := objstore.Open(ctx, dst.bucket, dst.key, objstore.OpenOptions{})
+	o, err := objstore.Open(ctx, dst.bucket, dst.key, objstore.OpenOptions{Ahead: -1}) // an editor jumps: what is read ahead of it is lost
 	if errors.Is(err, objstore.ErrNotFound) {
 		return at(name, fmt.Errorf("there is nothing to append to; the first one is packed without --append: %w", err))
 	}

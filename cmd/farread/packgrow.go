@@ -269,7 +269,7 @@ func (g *axisGrower) apply(ctx context.Context) error {
 func (g *axisGrower) openBeside(ctx context.Context) (*b2nd.Array, *objstore.Object, error) {
 	key := besideKey(g.o.Info().Key, g.coord.Array)
 	name := join(g.o.Bucket().Name(), key)
-	o, err := objstore.Open(ctx, g.o.Bucket(), key, objstore.OpenOptions{})
+	o, err := objstore.Open(ctx, g.o.Bucket(), key, objstore.OpenOptions{Ahead: -1})
 	if err != nil {
 		return nil, nil, at(name, fmt.Errorf("the coordinate %s: %w", human.Printable(g.coord.Dim), err))
 	}

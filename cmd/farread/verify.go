@@ -34,7 +34,8 @@ they may be deleted.
 Of a Blosc2 frame or array, or a bare chunk: header, offsets and metadata against
 each other and the object, and every chunk's header, blocks and decoded size; and the
 index, with the ranges in it, against chunks and items. Blosc stores no checksums: a
-flipped bit that decodes to something else goes unseen, unless the ranges show it.
+flipped bit that decodes to something else goes unseen, unless the ranges show it. An
+index that is damaged or of another version is used by no reader, and only remarked.
 
 Of a Bloscpack file: header, metadata and table against each other and the object,
 the checksum and decoded size of every chunk, and whether chunks overlap. Items that

@@ -24,8 +24,9 @@ type Report struct {
 }
 
 // Verify does what cframe.Frame.Verify does, and compares the statistics in use with the
-// items. Statistics that leave out an item, or count items wrongly, are formats.ErrCorrupt;
-// extremes that are too wide are not. Statistics that are not in use are no error.
+// items. Statistics that leave out an item, or count items wrongly, are formats.ErrCorrupt
+// after all chunks were read; extremes that are too wide are not. Statistics that are not in
+// use, or damaged, are no error.
 func (a *Array) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
 	var r Report
 	info, err := a.f.Index(ctx)
@@ -46,8 +47,14 @@ func (a *Array) Verify(ctx context.Context, progress formats.Progress) (Report, 
 	}
 	r.Statistics = v.n
 	r.Report, err = a.f.VerifyEach(ctx, progress, a.g.blockBytes, func(chunk, block int, p []byte) error { return v.take(ctx, chunk, block, p) })
+	if r.Index.Unused != nil { // it is damaged: readers use none of it
+		r.Statistics, v.off, v.lie = 0, true, nil
+	}
 	if err != nil {
 		return r, err
+	}
+	if v.off {
+		return r, v.lie
 	}
 	var special []cframe.Want // chunks that VerifyEach does not decode
 	for i := range a.f.Chunks() {
@@ -59,19 +66,17 @@ func (a *Array) Verify(ctx context.Context, progress formats.Progress) (Report, 
 	if err != nil {
 		return r, err
 	}
+	if v.off {
+		return r, v.lie
+	}
 	all, err := v.s.All(ctx, v.cols)
 	if err == nil {
 		err = v.covers(all, v.all, "the array")
 	}
-	return r, wrong(err)
-}
-
-// wrong makes statistics that cannot be used corrupt.
-func wrong(err error) error {
-	if errors.Is(err, index.ErrUnusable) {
-		return fail("index", formats.ErrCorrupt, "%s", err.Error())
+	if err := v.note(err); err != nil {
+		return r, err
 	}
-	return err
+	return r, v.lie
 }
 
 // A verifier compares statistics with blocks, chunks and the array.
@@ -82,6 +87,8 @@ type verifier struct {
 	n    int
 
 	mu   sync.Mutex
+	off  bool  // nothing is compared any more
+	lie  error // the first difference
 	seen []bool
 	open map[int]*statChunk // chunks of which blocks are missing
 	all  []stats.Stat
@@ -133,14 +140,24 @@ func (v *verifier) take(ctx context.Context, chunk, block int, p []byte) error {
 		return v.add(ctx, chunk, int(k), size, list)
 	}
 	if block >= 0 {
-		return wrong(one(int64(block), p))
+		return one(int64(block), p)
 	}
 	for k := range g.blocks.Total {
 		if err := one(k, p[k*int64(g.blockBytes):][:g.blockBytes]); err != nil {
-			return wrong(err)
+			return err
 		}
 	}
 	return nil
+}
+
+// note keeps an error about the statistics for the end, so that all chunks are read. It
+// returns any other error.
+func (v *verifier) note(err error) error {
+	if errors.Is(err, index.ErrUnusable) {
+		v.off, v.lie = true, fail("index", formats.ErrCorrupt, "%s", index.Reason(err))
+		return nil
+	}
+	return err
 }
 
 // add adds the Stats of a block, and compares what is whole with the index.
@@ -148,6 +165,13 @@ func (v *verifier) add(ctx context.Context, chunk, block int, size []int64, list
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.seen[chunk] = true
+	if v.off {
+		return nil
+	}
+	return v.note(v.compare(ctx, chunk, block, size, list))
+}
+
+func (v *verifier) compare(ctx context.Context, chunk, block int, size []int64, list []stats.Stat) error {
 	c := v.open[chunk]
 	if c == nil {
 		c = &statChunk{sum: make([]stats.Stat, v.n)}
@@ -228,7 +252,7 @@ func (v *verifier) covers(says, is []stats.Stat, of string) error {
 			if name != "" {
 				name = fmt.Sprintf(", member %q", name)
 			}
-			return fail("index", formats.ErrCorrupt, "its statistics of %s%s are not those of the items", of, name)
+			return fmt.Errorf("its statistics of %s%s are not those of the items: %w", of, name, index.ErrUnusable)
 		}
 	}
 	return nil

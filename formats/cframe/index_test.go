@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -204,15 +205,48 @@ func TestIndexDamaged(t *testing.T) {
 			if err != nil || info.Unused != nil && !errors.Is(info.Unused, index.ErrUnusable) {
 				t.Fatal(info, err)
 			}
-			if _, err := g.Verify(t.Context(), nil); info.Unused != nil {
+			r, err := g.Verify(t.Context(), nil)
+			if info.Unused != nil {
 				unused++
-			} else if !errors.Is(err, formats.ErrCorrupt) {
-				t.Errorf("byte %d: in use, and verified: %v", i, err)
+			} else if r.Index.Unused == nil && !errors.Is(err, formats.ErrCorrupt) || r.Index.Unused != nil && (err != nil || r.Index.Size > 0 || r.NBytes != int64(len(data))) {
+				t.Errorf("byte %d: in use, and verified: %+v, %v", i, r, err)
 			}
 		}
 		if n == 40 && unused < 20 {
 			t.Errorf("%d chunks: %d times unused", n, unused)
 		}
+	}
+}
+
+// TestIndexAndChunkDamaged: Verify tells of both, and what the chunks say is the error.
+func TestIndexAndChunkDamaged(t *testing.T) {
+	p, data := indexedFrame(t, 40, WriteOptions{Index: WithIndex})
+	f, err := openBytes(t.Context(), p)
+	must(t, err)
+	at := int(f.heads.used().Trailer().Off)
+	for ; at < len(p); at++ { // a byte of the index that opening does not read
+		p[at] ^= 1
+		g, err := openBytes(t.Context(), p)
+		must(t, err)
+		if g.KnownIndex().Size > 0 {
+			break
+		}
+		p[at] ^= 1
+	}
+	g, err := openBytes(t.Context(), p)
+	must(t, err)
+	r, err := g.Verify(t.Context(), nil)
+	if err != nil || !errors.Is(r.Index.Unused, index.ErrUnusable) || r.NBytes != int64(len(data)) {
+		t.Errorf("a page is damaged: %+v, %v", r, err)
+	}
+	c, err := f.Chunk(t.Context(), 30)
+	must(t, err)
+	p[c.Off+4] ^= 1 // of its size
+	g, err = openBytes(t.Context(), p)
+	must(t, err)
+	r, err = g.Verify(t.Context(), nil)
+	if !errors.Is(err, formats.ErrCorrupt) || !strings.Contains(err.Error(), chunkName(30)) || !errors.Is(r.Index.Unused, index.ErrUnusable) {
+		t.Errorf("a chunk, too: %+v, %v", r, err)
 	}
 }
 

@@ -37,8 +37,9 @@ type Report struct {
 // decoded bytes so far and in all, without special chunks of the index, one call at a
 // time, from any goroutine. Verify costs as much as EachConcurrent for all chunks. If
 // the frame has an index, Verify reads that too, and the block starts of the chunks: an
-// index that is in use and says something else is ErrCorrupt. An index that is not in use
-// is no error.
+// index that is whole and says something else is ErrCorrupt, after all chunks were read.
+// One that is damaged, or not in use, is no error, as readers do without it; the Report
+// says why.
 func (f *Frame) Verify(ctx context.Context, progress formats.Progress) (Report, error) {
 	return f.VerifyEach(ctx, progress, 0, nil)
 }
@@ -59,7 +60,8 @@ func (f *Frame) VerifyEach(ctx context.Context, progress formats.Progress, block
 		return Report{}, err
 	}
 	r := Report{Chunks: f.Chunks(), Special: map[blosc.Special]int64{}, VLMetalayers: len(vl)}
-	if err := f.verifyIndex(ctx, &r); err != nil {
+	lie, err := f.verifyIndex(ctx, &r)
+	if err != nil {
 		return r, err
 	}
 	if err := f.verifyChunks(ctx, &r, progress, blockSize, each); err != nil {
@@ -71,7 +73,7 @@ func (f *Frame) VerifyEach(ctx context.Context, progress formats.Progress, block
 	if f.info.NBytes > 0 && !f.info.Sparse {
 		r.Dead += f.info.CBytes - r.CBytes
 	}
-	return r, nil
+	return r, lie
 }
 
 // verifyChunks reads and decodes all chunks that have bytes in the frame, and counts
@@ -127,33 +129,42 @@ func (f *Frame) verifyChunks(ctx context.Context, r *Report, progress formats.Pr
 	return err
 }
 
-// verifyIndex compares the index in use with the chunks.
-func (f *Frame) verifyIndex(ctx context.Context, r *Report) (err error) {
+// verifyIndex compares the index in use with the chunks. lie is that it says something
+// else. An index that is damaged, or lies, is not used any more.
+func (f *Frame) verifyIndex(ctx context.Context, r *Report) (lie, err error) {
 	if r.Index, err = f.Index(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	ix := f.heads.used()
 	if ix == nil {
-		return nil
-	}
-	wrong := func(err error) error {
-		return fail("index", -1, formats.ErrCorrupt, "%s", err.Error())
+		return nil, nil
 	}
 	if r.Index.Inside && f.info.NBytes > 0 {
 		r.Dead -= ix.Outside()
 	}
 	if err := ix.Verify(ctx); errors.Is(err, index.ErrUnusable) {
-		return wrong(err)
+		f.heads.drop(ix, err)
+		r.Index = f.KnownIndex()
+		return nil, nil
 	} else if err != nil {
-		return wrap("index", -1, err)
+		return nil, wrap("index", -1, err)
 	}
 	if ix.HasPlaces() {
-		if err := f.verifyPlaces(ctx, ix); errors.Is(err, index.ErrUnusable) {
-			return wrong(err)
-		} else if err != nil {
-			return err
-		}
+		err = f.verifyPlaces(ctx, ix)
 	}
+	if err == nil {
+		err = f.verifyHeads(ctx, ix)
+	}
+	if errors.Is(err, index.ErrUnusable) {
+		f.heads.drop(ix, err)
+		return fail("index", -1, formats.ErrCorrupt, "%s", err.Error()), nil
+	}
+	return nil, err
+}
+
+// verifyHeads compares the block starts in the index with those of the chunks. The error
+// matches index.ErrUnusable if they differ.
+func (f *Frame) verifyHeads(ctx context.Context, ix *frameindex.Index) error {
 	var chunks []int // some thousand: a page of the index is decoded once for all of its chunks
 	var heads [][]byte
 	return f.eachHead(ctx, 0, f.table.n, func(i int, head []byte) error {
@@ -163,14 +174,11 @@ func (f *Frame) verifyIndex(ctx context.Context, r *Report) (err error) {
 		}
 		err := ix.Heads(ctx, chunks, func(k int, got []byte) error {
 			if len(got) > 0 && !bytes.Equal(got, heads[k]) {
-				return wrong(fmt.Errorf("%s: %w", chunkName(chunks[k]), errHeads))
+				return fmt.Errorf("%s: %w", chunkName(chunks[k]), errHeads)
 			}
 			return nil
 		})
 		chunks, heads = chunks[:0], heads[:0]
-		if errors.Is(err, index.ErrUnusable) {
-			return wrong(err)
-		}
 		return err
 	})
 }

@@ -67,6 +67,7 @@ type Clock struct {
 	given  time.Duration // part of silent in tries that were ended
 	lost   time.Duration // time of tries that were ended, before the last Unit
 	strain *Strain       // nil: none
+	aid    bool          // the caller goes on without this call: see ShareAid
 	ran    time.Duration // time that the clock has run until since
 	bytes  int64         // bytes moved since the last full Unit
 	sent   int64         // bytes sent of the request's body, in the try that sent most
@@ -293,7 +294,7 @@ func (c *Clock) fire() {
 	case c.silent+c.lost >= c.limit+c.more:
 		c.over = true
 		c.since = time.Time{}
-		c.strain.clear()
+		c.ended()
 		c.end()
 		return
 	case t != nil && !t.over && t.silent >= c.limit/2+c.more:

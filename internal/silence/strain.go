@@ -18,11 +18,30 @@ type Strain struct {
 }
 
 // Share lets the clock begin with what s has lost by now, and adds to s what the clock
-// loses. If the clock ends its call, s begins anew: the next call has the whole limit.
-func (c *Clock) Share(s *Strain) {
+// loses. If the clock ends its call, s begins anew: the next call has the whole limit. At
+// least a twentieth of the limit is left to the clock.
+func (c *Clock) Share(s *Strain) { c.share(s, false) }
+
+// ShareAid is Share for a call without which the caller goes on. If the clock ends it, s
+// keeps what that took: what follows has the rest of its limit.
+func (c *Clock) ShareAid(s *Strain) { c.share(s, true) }
+
+func (c *Clock) share(s *Strain, aid bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.strain, c.lost = s, s.now()
+	c.strain, c.aid, c.lost = s, aid, s.now()
+	if c.limit > 0 {
+		c.lost = min(c.lost, c.limit-c.limit/looks)
+	}
+}
+
+// ended tells the strain that the clock has ended its call.
+func (c *Clock) ended() {
+	if c.aid {
+		c.strain.add(c.silent)
+		return
+	}
+	c.strain.clear()
 }
 
 func (s *Strain) now() time.Duration {

@@ -83,6 +83,23 @@ func TestStrain(t *testing.T) {
 		if took := call(never); took != limit {
 			t.Errorf("a call after one that has ended for it: %v", took)
 		}
+		aid := func() time.Duration {
+			clock := silence.With(t.Context(), limit/2)
+			defer clock.Stop()
+			clock.ShareAid(&s)
+			start := time.Now()
+			never(clock)
+			return time.Since(start)
+		}
+		if took := aid(); took != limit/2 {
+			t.Errorf("a call of half the limit without which others go on: %v", took)
+		}
+		if took := aid(); took != limit/40 {
+			t.Errorf("another one behind it: %v", took)
+		}
+		if took := call(never); took != limit/2-limit/40 {
+			t.Errorf("a call behind both: %v", took)
+		}
 		call(stall)
 		time.Sleep(4 * time.Second)
 		if took := call(never); took != limit/2+4*time.Second {
