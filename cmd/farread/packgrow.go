@@ -312,7 +312,7 @@ func (g *axisGrower) growBeside(ctx context.Context) error {
 		return at(rep.Output, err)
 	}
 	if !bytes.Equal(both, values[:len(both)]) {
-		return at(rep.Output, fmt.Errorf("it has other values for items from %d to %d than those that are given: %w", from, has, formats.ErrUnsupported))
+		return at(rep.Output, fmt.Errorf("it has other values for items from %d to %d than those that are given: those of another append, which is under way or has ended early: %w", from, has, formats.ErrUnsupported))
 	}
 	if values = values[len(both):]; len(values) == 0 {
 		return nil
