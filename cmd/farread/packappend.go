@@ -325,5 +325,9 @@ func lostRace(o *objstore.Object, err error) error {
 	if !errors.Is(err, objstore.ErrChanged) || !errors.As(err, &e) || e.Bucket != o.Bucket().Name() || e.Key != o.Info().Key {
 		return err
 	}
+	return lostTo(err)
+}
+
+func lostTo(err error) error {
 	return fmt.Errorf("somebody else has changed it; nothing was appended, try again: %w", err)
 }

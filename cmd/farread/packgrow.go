@@ -312,7 +312,7 @@ func (g *axisGrower) growBeside(ctx context.Context) error {
 		return at(rep.Output, err)
 	}
 	if !bytes.Equal(both, values[:len(both)]) {
-		return at(rep.Output, fmt.Errorf("it has other values for items from %d to %d than those that are given: those of another append, which is under way or has ended early: %w", from, has, formats.ErrUnsupported))
+		return g.otherBeside(ctx, rep.Output, from, has)
 	}
 	if values = values[len(both):]; len(values) == 0 {
 		return nil
@@ -330,4 +330,13 @@ func (g *axisGrower) growBeside(ctx context.Context) error {
 		rep.Shape = e.Meta().Shape
 		return at(rep.Output, e.Close()) //nolint:contextcheck // writes to a temporary file
 	}, rep)
+}
+
+// otherBeside is the error for an array beside that another append has made longer by other values: one that was faster, if the
+// array itself is another one by now.
+func (g *axisGrower) otherBeside(ctx context.Context, name string, from, to int64) error {
+	if now, err := g.o.Bucket().Head(ctx, g.o.Info().Key); err == nil && now.ETag != g.o.Info().ETag {
+		return at(g.rep.Output, lostTo(objstore.ErrChanged))
+	}
+	return at(name, fmt.Errorf("it has other values for items from %d to %d than those that are given: those of another append, which is under way or has ended early: %w", from, to, formats.ErrUnsupported))
 }
