@@ -61,7 +61,7 @@ func TestAppendRaced(t *testing.T) {
 		t.Setenv(k, v)
 	}
 	for _, k := range racedKinds(t) {
-		for _, where := range []string{t.TempDir() + string(os.PathSeparator), "s3://grown/raced/"} {
+		for _, where := range []string{t.TempDir() + string(os.PathSeparator), "s3://grown/" + k.name + "/"} {
 			scheme, _, _ := strings.Cut(where, ":")
 			t.Run(k.name+"/"+map[bool]string{true: "s3", false: "disk"}[scheme == "s3"], func(t *testing.T) { raced(t, k, where+"x"+k.suffix) })
 		}
