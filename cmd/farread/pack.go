@@ -109,11 +109,11 @@ and all other lengths must be the same; bytes behind those of a .b2frame; lines,
 or files behind the items of a .blp that pack made of such; the samples of a WAV, .npy
 or CSV behind those of a .zoom with the same tracks and the same rate, or with times
 that go on. Times that go back are refused. The coordinate of an array's first axis
-grows by that of SRC, or by --coord; one that is a list is never left too short. The
-result is what pack makes of all at once. What is there is not sent again: S3 copies it,
-but for the first 5 MiB and what ends the file. Readers see the old file or the new one.
-If somebody else changes it in the meantime, nothing is appended (exit code 5). explain
---append tells the cost before.
+grows by that of SRC, or by --coord; one that is a list is never left too short, and
+one that is in order stays so. The result is what pack makes of all at once. What is
+there is not sent again: S3 copies it, but for the first 5 MiB and what ends the file.
+Readers see the old file or the new one. If somebody else changes it in the meantime,
+nothing is appended (exit code 5). explain --append tells the cost before.
 
 A DST that exists is refused with exit code 5 unless --force is given, and so is an
 id that the dataset has already. Nothing shows before all of it was read: data go

@@ -174,7 +174,7 @@ func growFrame(ctx context.Context, a *app, src string, o *objstore.Object, f *p
 func growItems(ctx context.Context, a *app, src string, o *objstore.Object, f *packFlags, rep *appendReport) error {
 	file, err := bloscpack.Open(ctx, o, bloscpack.Options{})
 	if err != nil {
-		return at(rep.Output, err)
+		return at(rep.Output, lostRace(o, err))
 	}
 	by, err := pack.RecordsOf(file)
 	if err != nil {
@@ -259,16 +259,16 @@ func (a *app) draft(ctx context.Context, o *objstore.Object, change func(*draft.
 	}
 	defer file.Close() //nolint:errcheck // a temporary file
 	if err := change(file); err != nil {
-		return err
+		return lostRace(o, err)
 	}
 	w, err := a.successor(ctx, o)
 	if err != nil {
-		return at(rep.Output, err)
+		return at(rep.Output, lostRace(o, err))
 	}
 	defer w.Abort()
 	info, cost, err := file.CommitTo(ctx, w)
 	rep.Stored, rep.Sent, rep.Copied = info.Size, cost.Sent, cost.Copied
-	return at(rep.Output, lostRace(err))
+	return at(rep.Output, lostRace(o, err))
 }
 
 // rewrite makes a new version of the object o by fill, which calls keep once for bytes that
@@ -279,7 +279,7 @@ func (a *app) rewrite(ctx context.Context, o *objstore.Object, fill func(w objst
 	}
 	w, err := a.successor(ctx, o)
 	if err != nil {
-		return at(rep.Output, err)
+		return at(rep.Output, lostRace(o, err))
 	}
 	defer w.Abort()
 	err = fill(w, func(off, n int64) error {
@@ -288,11 +288,11 @@ func (a *app) rewrite(ctx context.Context, o *objstore.Object, fill func(w objst
 		return err
 	})
 	if err != nil {
-		return lostRace(err)
+		return lostRace(o, err)
 	}
 	info, err := w.Commit(ctx)
 	rep.Stored, rep.Sent = info.Size, info.Size-rep.Copied
-	return at(rep.Output, lostRace(err))
+	return at(rep.Output, lostRace(o, err))
 }
 
 // successor begins the next version of the object o, which must then still be the same. In
@@ -318,10 +318,16 @@ func (a *app) successor(ctx context.Context, o *objstore.Object) (objstore.Write
 // appendMark is the name in the metadata of an object whose value each append makes anew.
 const appendMark = "farread-append"
 
-// lostRace says what became of an append if somebody else was faster.
-func lostRace(err error) error {
-	if errors.Is(err, objstore.ErrChanged) {
-		return fmt.Errorf("somebody else has changed it; nothing was appended, try again: %w", err)
+// lostRace says what became of an append to the object o if somebody else was faster, whether that shows in a read of what is
+// there or in the last write.
+func lostRace(o *objstore.Object, err error) error {
+	var e *objstore.Error
+	if !errors.Is(err, objstore.ErrChanged) || !errors.As(err, &e) || e.Bucket != o.Bucket().Name() || e.Key != o.Info().Key {
+		return err
 	}
-	return err
+	return lostTo(err)
+}
+
+func lostTo(err error) error {
+	return fmt.Errorf("somebody else has changed it; nothing was appended, try again: %w", err)
 }

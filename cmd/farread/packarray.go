@@ -242,11 +242,20 @@ func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packF
 		}
 		return rep.tell(a)
 	}
-	for _, arr := range arrays {
-		to := dst
+	targets := make([]target, len(arrays))
+	for i, arr := range arrays {
+		targets[i] = dst
 		if into {
-			to = dst.member(arr, ob)
+			targets[i] = dst.member(arr, ob)
 		}
+	}
+	if len(arrays) > 1 && f.force {
+		if err := a.keepArrays(ctx, targets, arrays); err != nil {
+			return at(srcs[0], err)
+		}
+	}
+	for i, arr := range arrays {
+		to := targets[i]
 		w := pack.ArrayWrite{Write: b2nd.WriteOptions{Encode: encode, Index: f.blosc.choice(), MaxMemory: int64(a.flags.maxMemory) / 2}}
 		if w.ChunkShape, w.BlockShape, err = f.array.cut(arr); err != nil {
 			return err
@@ -262,7 +271,7 @@ func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packF
 			}
 			beside = append(more, beside...)
 		}
-		if err := a.writeBesides(ctx, to, beside, f.force, rep); err != nil {
+		if err := a.writeBesides(ctx, to, targets, beside, f.force, rep); err != nil {
 			return err
 		}
 		if err := a.packArray(ctx, arr, to, w, f.force, rep); err != nil {

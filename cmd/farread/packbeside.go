@@ -36,8 +36,8 @@ func besideNamed(c arraymeta.Coord) arraymeta.Coord {
 }
 
 // writeBeside writes the array beside that of a key which has the values of a coordinate. One that is there and has
-// these values stays; another one is replaced with force only, and if the array that is replaced had it.
-func (a *app) writeBeside(ctx context.Context, b objstore.Bucket, key string, c besideCoord, force bool) error {
+// these values stays; another one is replaced if that is allowed.
+func (a *app) writeBeside(ctx context.Context, b objstore.Bucket, key string, c besideCoord, replace bool) error {
 	values := c.values
 	d, err := dtype.Parse(c.DType)
 	if err != nil {
@@ -52,9 +52,12 @@ func (a *app) writeBeside(ctx context.Context, b objstore.Bucket, key string, c 
 		return usagef("the coordinate %s takes %s, and no array beside can be called so: give the dimension another name", human.Printable(c.Dim), human.Size(int64(len(values))))
 	}
 	n := int64(len(values) / d.ItemSize())
-	same, err := a.sameBeside(ctx, to, d, values)
+	there, same, err := a.sameBeside(ctx, to, d, values)
 	if err != nil || same {
 		return err
+	}
+	if there && !replace {
+		return besideTaken(to, c.Dim)
 	}
 	fill := func(_ context.Context, w objstore.Writer) error {
 		x, err := b2nd.NewWriter(w, b2nd.Meta{Shape: []int64{n}, DType: d.String()}, b2nd.WriteOptions{Encode: pack.DefaultEncode(), VLMetalayers: []cframe.Metalayer{{Name: arraymeta.Layer, Data: layer}}})
@@ -79,23 +82,41 @@ func (a *app) writeBeside(ctx context.Context, b objstore.Bucket, key string, c 
 		_, err = w.Commit(ctx)
 		return err
 	}
-	_, err = a.packObject(ctx, to, force, fill)
+	_, err = a.packObject(ctx, to, replace, fill)
 	return err
 }
 
-// writeBesides writes arrays beside that of to, before it: if that is there already, nothing.
-func (a *app) writeBesides(ctx context.Context, to target, list []besideCoord, force bool, rep *arrayReport) error {
+// besideTaken is the error for an array beside that has other items, and that --force does not replace either: others
+// than the array that is packed may find their items by it.
+func besideTaken(to target, dim string) error {
+	return fmt.Errorf("%s exists with other items, and is not replaced as a coordinate: pack into another folder, call the dimension %s by another name, or remove it: %w",
+		human.Printable(join(to.bucket.Name(), to.key)), human.Printable(dim), objstore.ErrExists)
+}
+
+// writeBesides writes arrays beside that of to, before it: if that is there already, nothing. With force those that are there are
+// replaced if the array that is replaced has them for coordinates, and no other one of the folder but mine, which are packed as well.
+func (a *app) writeBesides(ctx context.Context, to target, mine []target, list []besideCoord, force bool, rep *arrayReport) error {
 	if len(list) == 0 {
 		return nil
 	}
 	if err := free(ctx, to, force); err != nil {
 		return err
 	}
+	replace := map[string]bool{}
+	if force {
+		own, err := a.besideOf(ctx, to)
+		if err != nil {
+			return err
+		}
+		for _, c := range list {
+			replace[c.Array] = own[c.Array]
+		}
+		if err := a.keepNamed(ctx, to.bucket, keysOf(mine), besidesOf(to, list, own)); err != nil {
+			return err
+		}
+	}
 	for _, c := range list {
-		if err := a.writeBeside(ctx, to.bucket, to.key, c, force && a.namesBeside(ctx, to, c.Array)); err != nil {
-			if force && errors.Is(err, objstore.ErrExists) {
-				err = fmt.Errorf("%s is there with other items, and is no coordinate of what --force replaces: remove it, or give the dimension another name: %w", besideKey(to.key, c.Array), objstore.ErrExists)
-			}
+		if err := a.writeBeside(ctx, to.bucket, to.key, c, replace[c.Array]); err != nil {
 			return err
 		}
 		rep.Outputs = append(rep.Outputs, join(to.bucket.Name(), besideKey(to.key, c.Array)))
@@ -103,15 +124,30 @@ func (a *app) writeBesides(ctx context.Context, to target, list []besideCoord, f
 	return nil
 }
 
-// namesBeside reports whether the array that is there has the array beside for a coordinate. Others than that may be
-// datasets of their own, or what items of other arrays are found by.
-func (a *app) namesBeside(ctx context.Context, to target, name string) bool {
-	x, err := a.client.OpenArray(ctx, join(to.bucket.Name(), to.key), farread.FrameOptions{})
-	if err != nil {
-		return false
+// besideOf has the names of arrays beside that the array which is there has for coordinates. Others than these may be
+// datasets of their own.
+func (a *app) besideOf(ctx context.Context, to target) (map[string]bool, error) {
+	own := map[string]bool{}
+	n, err := a.named(ctx, to.bucket, to.key)
+	for _, c := range n.coords {
+		own[c.Array] = true
 	}
-	m, err := x.Meaning(ctx)
-	return err == nil && slices.ContainsFunc(m.Coords, func(c arraymeta.Coord) bool { return c.Array == name })
+	return own, err
+}
+
+// besidesOf are those of the coordinates that replace one of the array itself.
+func besidesOf(to target, list []besideCoord, own map[string]bool) (out []replacement) {
+	for _, c := range list {
+		d, err := dtype.Parse(c.DType)
+		if err != nil || !own[c.Array] {
+			continue
+		}
+		n := int64(len(c.values) / d.ItemSize())
+		out = append(out, replacement{key: besideKey(to.key, c.Array), dtype: d, n: n, first: func(_ context.Context, n int64) ([]byte, error) {
+			return c.values[:n*int64(d.ItemSize())], nil
+		}})
+	}
+	return out
 }
 
 // besideStored reads the coordinates of a b2nd that are arrays beside it, but those that flags replace. Of one that
@@ -163,22 +199,39 @@ func (a *app) besideMember(ctx context.Context, src string, arr pack.Array, f *p
 	return arr, list, nil
 }
 
-// sameBeside reports whether there is an array with these values.
-func (a *app) sameBeside(ctx context.Context, to target, d dtype.DType, values []byte) (bool, error) {
-	o, err := objstore.Open(ctx, to.bucket, to.key, objstore.OpenOptions{})
+// sameBeside reports whether there is an object, and whether it is an array with these values.
+func (a *app) sameBeside(ctx context.Context, to target, d dtype.DType, values []byte) (there, same bool, err error) {
+	x, err := a.besideThere(ctx, to.bucket, to.key)
 	if errors.Is(err, objstore.ErrNotFound) {
-		return false, nil
+		return false, false, nil
 	}
-	if err != nil {
-		return false, at(join(to.bucket.Name(), to.key), err)
-	}
-	x, err := b2nd.Open(ctx, o, b2nd.Options{})
-	if err != nil || !x.DType().Equal(d) || !slices.Equal(x.Shape(), []int64{int64(len(values) / d.ItemSize())}) {
-		return false, nil //nolint:nilerr // it is something else
+	if err != nil || x == nil || !x.DType().Equal(d) || !slices.Equal(x.Shape(), []int64{int64(len(values) / d.ItemSize())}) {
+		return true, false, err
 	}
 	p := make([]byte, len(values))
 	if err := x.ReadSlice(ctx, p, b2nd.Whole(x.Shape())); err != nil {
-		return false, at(join(to.bucket.Name(), to.key), err)
+		return true, false, at(join(to.bucket.Name(), to.key), err)
 	}
-	return bytes.Equal(p, values), nil
+	return true, bytes.Equal(p, values), nil
+}
+
+// besideThere opens an array; nil if the object is something else.
+func (a *app) besideThere(ctx context.Context, b objstore.Bucket, key string) (*b2nd.Array, error) {
+	o, err := objstore.Open(ctx, b, key, objstore.OpenOptions{})
+	if err != nil {
+		return nil, at(join(b.Name(), key), err)
+	}
+	x, err := b2nd.Open(ctx, o, b2nd.Options{})
+	if notArray(err) {
+		return nil, nil //nolint:nilnil // it is something else
+	}
+	if err != nil {
+		return nil, at(join(b.Name(), key), err)
+	}
+	return x, nil
+}
+
+// notArray reports whether an error says that an object is no array that can be read, whoever asks.
+func notArray(err error) bool {
+	return errors.Is(err, formats.ErrCorrupt) || errors.Is(err, formats.ErrUnsupported) || errors.Is(err, formats.ErrTooLarge) || errors.Is(err, formats.ErrNoEntry)
 }

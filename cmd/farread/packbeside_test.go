@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 )
@@ -19,10 +20,15 @@ func TestForceBeside(t *testing.T) {
 	}
 	run(t, line("a.b2nd", "time", "t.npy")...)
 	run(t, line("b.b2nd", "time", "t.npy")...) // the same times
-	refused(t, exitChanged, "is no coordinate of what --force replaces", line("c.b2nd", "time", "u.npy")...)
-	refused(t, exitChanged, "is no coordinate of what --force replaces", line("c.b2nd", "a", "u.npy")...) // the array a.b2nd itself
+	refused(t, exitChanged, "exists with other items, and is not replaced as a coordinate", line("c.b2nd", "time", "u.npy")...)
+	refused(t, exitChanged, "exists with other items, and is not replaced as a coordinate", line("c.b2nd", "a", "u.npy")...) // the array a.b2nd itself
 	if got := run(t, "slice", in("a.b2nd"), "time=9"); got != "9\n" {
 		t.Errorf("%q", got)
+	}
+	// Those that b.b2nd finds its items by stay, too.
+	refused(t, exitChanged, "b.b2nd finds its items along time by time.b2nd, which has other ones", line("a.b2nd", "time", "u.npy")...)
+	if err := os.Remove(in("b.b2nd")); err != nil {
+		t.Fatal(err)
 	}
 	run(t, line("a.b2nd", "time", "u.npy")...)
 	if got := run(t, "slice", in("a.b2nd"), "time=18"); got != "9\n" {

@@ -112,6 +112,9 @@ type axisGrower struct {
 	coord  arraymeta.Coord // that is there
 	values []byte          // of the rows that are added, as it stores them; nil: it goes on without
 	whole  []byte          // of all rows
+
+	beside   *b2nd.Array // that has the coordinate, if it was opened
+	besideOf *objstore.Object
 }
 
 // plan decides what becomes of the coordinate, and refuses an append that would leave it too short.
@@ -145,13 +148,13 @@ func (g *axisGrower) plan(ctx context.Context, src string, of axisOf, flags []st
 	}
 	if more.Len() != g.rows {
 		g.whole = p
-		return nil
+		return g.remarkOrder()
 	}
 	if !g.coord.Fits(g.had) {
 		return g.short(g.coord.Len())
 	}
 	g.values = p
-	return nil
+	return g.inOrder(ctx)
 }
 
 // given reads the coordinate that --coord names.
@@ -265,8 +268,11 @@ func (g *axisGrower) apply(ctx context.Context) error {
 	return at(g.rep.Output, g.e.Frame().SetVLMetalayer(arraymeta.Layer, p))
 }
 
-// openBeside opens the array that has the coordinate.
+// openBeside opens the array that has the coordinate, once.
 func (g *axisGrower) openBeside(ctx context.Context) (*b2nd.Array, *objstore.Object, error) {
+	if g.beside != nil {
+		return g.beside, g.besideOf, nil
+	}
 	key := besideKey(g.o.Info().Key, g.coord.Array)
 	name := join(g.o.Bucket().Name(), key)
 	o, err := objstore.Open(ctx, g.o.Bucket(), key, objstore.OpenOptions{Ahead: -1})
@@ -280,6 +286,10 @@ func (g *axisGrower) openBeside(ctx context.Context) (*b2nd.Array, *objstore.Obj
 	if len(x.Shape()) != 1 || x.Shape()[0] < g.had {
 		return nil, nil, at(name, fmt.Errorf("the coordinate %s has the shape %s for %s: %w", human.Printable(g.coord.Dim), human.Shape(x.Shape()), human.Plural(g.had, "item"), formats.ErrUnsupported))
 	}
+	if d, err := g.coord.Type(); err != nil || !d.Equal(x.DType()) {
+		return nil, nil, at(name, fmt.Errorf("items of %s, not of %s: %w", x.DType(), g.coord.DType, formats.ErrUnsupported))
+	}
+	g.beside, g.besideOf = x, o
 	return x, o, nil
 }
 
@@ -296,16 +306,13 @@ func (g *axisGrower) growBeside(ctx context.Context) error {
 		values, from = g.whole, 0
 	}
 	size := int64(x.ItemSize())
-	if d, err := g.coord.Type(); err != nil || !d.Equal(x.DType()) {
-		return at(rep.Output, fmt.Errorf("items of %s, not of %s: %w", x.DType(), g.coord.DType, formats.ErrUnsupported))
-	}
 	has := min(x.Shape()[0], g.had+g.rows)
 	both := make([]byte, (has-from)*size)
 	if err := x.ReadSlice(ctx, both, b2nd.Sub([]int64{from}, []int64{has})); err != nil {
 		return at(rep.Output, err)
 	}
 	if !bytes.Equal(both, values[:len(both)]) {
-		return at(rep.Output, fmt.Errorf("it has other values for items from %d to %d than those that are given: %w", from, has, formats.ErrUnsupported))
+		return g.otherBeside(ctx, rep.Output, from, has)
 	}
 	if values = values[len(both):]; len(values) == 0 {
 		return nil
@@ -323,4 +330,13 @@ func (g *axisGrower) growBeside(ctx context.Context) error {
 		rep.Shape = e.Meta().Shape
 		return at(rep.Output, e.Close()) //nolint:contextcheck // writes to a temporary file
 	}, rep)
+}
+
+// otherBeside is the error for an array beside that another append has made longer by other values: one that was faster, if the
+// array itself is another one by now.
+func (g *axisGrower) otherBeside(ctx context.Context, name string, from, to int64) error {
+	if now, err := g.o.Bucket().Head(ctx, g.o.Info().Key); err == nil && now.ETag != g.o.Info().ETag {
+		return at(g.rep.Output, lostTo(objstore.ErrChanged))
+	}
+	return at(name, fmt.Errorf("it has other values for items from %d to %d than those that are given: those of another append, which is under way or has ended early: %w", from, to, formats.ErrUnsupported))
 }

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -99,18 +100,15 @@ func TestAppendRegular(t *testing.T) {
 	more, when := days(t, dir, "b", 3, squares(5))
 	next, later := days(t, dir, "c", 3, func(i int) float64 { return float64(5 + i) })
 	run(t, "pack", "--append", next, in("a.b2nd"))
-	run(t, "pack", "--append", next, in("a.b2nd"), "--coord", "time="+later) // days 8 to 10 are said to be 5 to 7
-	if text := run(t, "info", in("a.b2nd")); !strings.Contains(text, "time 2025-01-01 … 2025-01-08, 11") || strings.Contains(text, "days\n") {
-		t.Error(text)
-	}
+	refused(t, exitCorrupt, "value 2025-01-06, number 1 of the 3 to append, does not come behind 2025-01-08: values before it go up", "pack", "--append", next, in("a.b2nd"), "--coord", "time="+later)
 	run(t, "pack", "--append", more, in("a.b2nd"), "--coord", "time="+when)
 	if got := run(t, "slice", in("a.b2nd"), "time=2025-02-06, 0"); got != "360\n" {
 		t.Errorf("%q", got)
 	}
 	// All values may be given at once.
-	writeNPY(t, in("all.npy"), "<i8", []int64{17}, func(i int) float64 { return float64(i) })
+	writeNPY(t, in("all.npy"), "<i8", []int64{14}, func(i int) float64 { return float64(i) })
 	run(t, "pack", "--append", next, in("a.b2nd"), "--coord", "time="+in("all.npy"))
-	if text := run(t, "info", in("a.b2nd")); !strings.Contains(text, "time 2025-01-01 … 2025-01-17, 17 days") {
+	if text := run(t, "info", in("a.b2nd")); !strings.Contains(text, "time 2025-01-01 … 2025-01-14, 14 days") {
 		t.Error(text)
 	}
 
@@ -122,6 +120,81 @@ func TestAppendRegular(t *testing.T) {
 	write(t, in("v.raw"), make([]byte, 56))
 	run(t, "pack", "--append", in("v.raw"), in("u.b2nd"), "--dtype", "|u1", "--shape", "56")
 	refused(t, exitUsage, "would run over", "pack", "--append", in("v.raw"), in("u.b2nd"), "--dtype", "|u1", "--shape", "56")
+}
+
+// TestAppendBackwards: a coordinate that is in order stays in order, or nothing grows; one of labels takes any, and whoever
+// gives all values says what they are.
+func TestAppendBackwards(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+	pick := func(list ...float64) func(int) float64 { return func(i int) float64 { return list[i] } }
+	for name, c := range map[string]struct {
+		had, more []float64
+		says      string
+	}{
+		"list":       {[]float64{0, 3, 9}, []float64{10, 8}, "value 2025-01-09, number 2 of the 2 to append, does not come behind 2025-01-11: values before it go up; leave out rows that are there already, or"},
+		"again":      {[]float64{0, 3, 9}, []float64{9, 10}, "number 1 of the 2 to append"},
+		"regular":    {[]float64{0, 1, 2}, []float64{2, 3}, "number 1 of the 2 to append"},
+		"one":        {[]float64{5}, []float64{4, 3}, "number 1 of the 2 to append"},
+		"descending": {[]float64{9, 3, 0}, []float64{-1, -3}, ""},
+		"turns":      {[]float64{9, 3, 0}, []float64{-3, -1}, "values before it go down"},
+		"twice":      {[]float64{0, 3, 3, 9}, []float64{9, 9}, ""},
+		"labels":     {[]float64{4, 1, 9}, []float64{3, 4}, ""},
+	} {
+		days(t, dir, name, len(c.had), pick(c.had...), "--level", "1")
+		more, when := days(t, dir, "more-"+name, len(c.more), pick(c.more...))
+		dst := in(name + ".b2nd")
+		before := read(t, dst)
+		if c.says == "" {
+			run(t, "pack", "--append", more, dst, "--coord", "time="+when)
+			continue
+		}
+		for _, verb := range []string{"pack", "explain"} {
+			refused(t, exitCorrupt, strings.Replace(c.says, "; ", ": unsupported feature; ", 1), verb, "--append", more, dst, "--coord", "time="+when)
+		}
+		if string(read(t, dst)) != string(before) {
+			t.Errorf("%s: a refused append has changed the array", name)
+		}
+	}
+	all := append([]float64{0, 3, 9}, 10, 8)
+	writeNPY(t, in("all.npy"), "<i8", []int64{5}, pick(all...))
+	r := runner{}.run(t, "pack", "--append", in("more-list.npy"), in("list.b2nd"), "--coord", "time="+in("all.npy"))
+	if r.code != 0 || !strings.Contains(r.stderr, "the coordinate time is in no order now") {
+		t.Errorf("exit %d %q", r.code, r.stderr)
+	}
+	if got := run(t, "slice", in("list.b2nd"), "time=2025-01-09, 0"); got != "80\n" {
+		t.Errorf("%q", got)
+	}
+	more, when := days(t, dir, "any", 1, pick(2))
+	run(t, "pack", "--append", more, in("list.b2nd"), "--coord", "time="+when) // it was in no order already
+}
+
+// TestAppendBackwardsBeside: the same for a coordinate that is an array beside, of which the ends are read if that is enough.
+func TestAppendBackwardsBeside(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+	const n = 9000
+	for name, day := range map[string]func(i int) float64{
+		"order":  squares(0),
+		"labels": func(i int) float64 { return float64(i * 7919 % 10007) },
+	} {
+		npy, when := days(t, dir, name, n, day)
+		run(t, "pack", npy, in(name+"/a.b2nd"), "--dims", "time,x", "--coord", "time="+when)
+	}
+	more, back := days(t, dir, "more", 50, squares(n-1)) // begins with the last one
+	refused(t, exitCorrupt, "number 1 of the 50 to append", "pack", "--append", more, in("order/a.b2nd"), "--coord", "time="+back)
+	run(t, "pack", "--append", more, in("labels/a.b2nd"), "--coord", "time="+back)
+	_, low := days(t, dir, "low", 50, func(i int) float64 { return float64(-i) })
+	run(t, "pack", "--append", more, in("labels/a.b2nd"), "--coord", "time="+low)
+	next, on := days(t, dir, "next", 50, squares(n))
+	run(t, "pack", "--append", next, in("order/a.b2nd"), "--coord", "time="+on)
+	for _, c := range [][2]string{{"order", strconv.Itoa((n + 49) * (n + 49))}, {"labels", "-49"}} {
+		if got := run(t, "slice", in(c[0]+"/a.b2nd"), "time="+c[1]+", 0"); strings.Count(got, "\n") != 1 {
+			t.Errorf("%s: %q", c[0], got)
+		}
+	}
 }
 
 func ramp8(n int) []byte {

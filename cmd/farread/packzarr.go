@@ -81,11 +81,20 @@ func (a *app) packZarr(ctx context.Context, src string, dst target, f *packFlags
 	}
 	rep := &arrayReport{Format: all.B2ND, Outputs: []string{}}
 	group := into && n.Group != nil && f.array.member == ""
-	for _, arr := range arrays {
-		to := dst
+	targets := make([]target, len(arrays))
+	for i, arr := range arrays {
+		targets[i] = dst
 		if into {
-			to = to.below(arr.Name, src)
+			targets[i] = dst.below(arr.Name, src)
 		}
+	}
+	if group && f.force {
+		if err := a.keepArrays(ctx, targets, arrays); err != nil {
+			return err
+		}
+	}
+	for i, arr := range arrays {
+		to := targets[i]
 		w := pack.ArrayWrite{Write: b2nd.WriteOptions{Encode: encode, Index: f.blosc.choice(), MaxMemory: int64(a.flags.maxMemory) / 2}}
 		if w.ChunkShape, w.BlockShape, err = f.array.cut(arr); err != nil {
 			return err
@@ -101,7 +110,7 @@ func (a *app) packZarr(ctx context.Context, src string, dst target, f *packFlags
 			}
 			arr, beside = of, append(more, beside...)
 		}
-		if err := a.writeBesides(ctx, to, beside, f.force, rep); err != nil {
+		if err := a.writeBesides(ctx, to, targets, beside, f.force, rep); err != nil {
 			return err
 		}
 		if err := a.packArray(ctx, arr, to, w, f.force, rep); err != nil {

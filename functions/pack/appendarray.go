@@ -79,6 +79,23 @@ func (a Array) boxes(most int64) func(ctx context.Context, dst []byte, box b2nd.
 	return nil
 }
 
+// First returns the first n items of an array of one axis, which has as many. It reads the source up to there.
+func (a Array) First(ctx context.Context, n int64) ([]byte, error) {
+	size := n * int64(a.DType.ItemSize())
+	p := make([]byte, size)
+	if read := a.boxes(size); read != nil {
+		return p, read(ctx, p, b2nd.Sub([]int64{0}, []int64{n}))
+	}
+	err := a.each(ctx, func(items io.Reader) error {
+		if _, err := io.ReadFull(items, p); err != nil {
+			return err
+		}
+		_, err := io.Copy(io.Discard, items) // to its end, where the archive's CRC is
+		return err
+	})
+	return p, err
+}
+
 // follows checks that the array can follow the items of an array with the metalayer m.
 func (a Array) follows(m b2nd.Meta) error {
 	d, err := dtype.Parse(m.DType)
