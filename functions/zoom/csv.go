@@ -118,6 +118,7 @@ func openCSV(ctx context.Context, obj *objstore.Object, packed packing, say CSVO
 		return nil, kit.Fail("csv", obj.Info().Key, -1, err)
 	}
 	t.fractions(&c.span)
+	t.early()
 	t.settle(&c.span)
 	t.about.Warnings = append(t.about.Warnings, c.clock.remarks()...)
 	return t, nil

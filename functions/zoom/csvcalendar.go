@@ -223,12 +223,13 @@ func (t *table) guess(text string) error {
 		if f.clock() {
 			t.maybe = f
 		}
+		t.guessSince(text)
 		return nil
 	}
 	first, ok := parseSeconds(t.plain(text))
 	if !ok { // not a number, or nanoseconds in a form with too few digits
 		if !strings.ContainsAny(text, "eE") {
-			t.guessUnit(text)
+			t.guessSince(text)
 		}
 		return nil
 	}
@@ -242,7 +243,7 @@ func (t *table) guess(text string) error {
 	case f != formCount:
 		t.read.form = f
 		t.remark(text, f.String())
-	case t.guessUnit(text) || !count || !called(t.call, dateNames()):
+	case t.guessSince(text) || !count || !called(t.call, dateNames()):
 	case first.sec >= 1e11: // the year 5138, and with a fraction, else it has a unit
 		return t.refuse(text, "is no date and no count of seconds since 1970")
 	default:
@@ -320,7 +321,7 @@ func (t *table) doubtful() error {
 	if t.maybe == formYear {
 		date = "year"
 	}
-	unit := map[int][2]string{0: {"seconds", "s"}, 3: {"milliseconds", "ms"}, 6: {"microseconds", "us"}, 9: {"nanoseconds", "ns"}}[t.read.shift]
+	unit := [2]string{unitName(t.read.shift), map[int]string{0: "s", 3: "ms", 6: "us", 9: "ns"}[t.read.shift]}
 	if called(t.call, epochNames()) && !t.maybe.clock() {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: stamps such as %.60s are taken for %s; --times %s says that they are %s", t.name, t.firstStamp, unit[0], date, t.maybe))
 		return nil

@@ -53,9 +53,6 @@ func parseSeconds(text string) (stamp, bool) {
 	return out, true
 }
 
-// oldest is the first second of 2001. A number below it need not be a count since 1970.
-const oldest = 978_307_200
-
 // unitOf tells by a column's name in which unit its stamps count (10^-shift seconds),
 // and whether they count from 1970.
 func unitOf(name string) (shift int, epoch bool) {

@@ -161,6 +161,7 @@ func (s *columnar) readTimes(ctx context.Context) error {
 		return err
 	}
 	t.fractions(&c.span)
+	t.early()
 	t.settle(&c.span)
 	t.about.Warnings = append(t.about.Warnings, c.clock.remarks()...)
 	return nil
