@@ -121,7 +121,7 @@ func TestCSVErrors(t *testing.T) {
 		"no date":         {"time,a\n2026-02-30,3\n", formats.ErrCorrupt, "no time in seconds or ISO 8601"},
 		"no minute":       {"time,a\n20260203T12061,3\n", formats.ErrCorrupt, "no time in seconds or ISO 8601"},
 		"no month":        {"time,a\n20261303T1206,3\n", formats.ErrCorrupt, "no time in seconds or ISO 8601"},
-		"no hour":         {"time,a\n2026-02-03T24:00,3\n", formats.ErrCorrupt, "no time in seconds or ISO 8601"},
+		"no hour":         {"time,a\n2026-02-03T25:00,3\n", formats.ErrCorrupt, "no time in seconds or ISO 8601"},
 		"no zone":         {"time,a\n2026-02-03T12:00+,3\n", formats.ErrCorrupt, "no time in seconds or ISO 8601"},
 		"half a zone":     {"time,a\n2026-02-03T12:00+02:,3\n", formats.ErrCorrupt, "no time in seconds or ISO 8601"},
 		"zone in words":   {"time,a\n2026-02-03T12:00+02:x0,3\n", formats.ErrCorrupt, "no time in seconds or ISO 8601"},

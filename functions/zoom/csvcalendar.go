@@ -142,8 +142,9 @@ func (f form) calendar(text string) (stamp, bool) {
 	for i := 0; text != ""; i++ {
 		at[i], _ = number(&text, 2)
 	}
+	end := at[2] == 24 && at[3] == 0 && at[4] == 0 && out.nano == 0 && !out.finer // of a day
 	const first, last = 1000, 2999
-	if year < first || year > last || at[0] < 1 || at[0] > 12 || at[1] < 1 || at[1] > daysIn(year, at[0]) || at[2] > 23 || at[3] > 59 || at[4] > 60 { // a leap second, as in ISO 8601
+	if year < first || year > last || at[0] < 1 || at[0] > 12 || at[1] < 1 || at[1] > daysIn(year, at[0]) || !end && at[2] > 23 || at[3] > 59 || at[4] > 60 { // a leap second, as in ISO 8601
 		return stamp{}, false
 	}
 	out.sec = time.Date(year, time.Month(at[0]), at[1], at[2], at[3], at[4], 0, time.UTC).Unix()

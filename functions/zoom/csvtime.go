@@ -207,7 +207,7 @@ func parseISO(text string) (at stamp, zoned, ok bool) {
 		s = s[1:]
 		hour, ok1 := number(&s, 2)
 		minute, ok2 := after(&s, ':')
-		if !ok1 || !ok2 || hour > 23 || minute > 59 {
+		if !ok1 || !ok2 || hour > 24 || minute > 59 {
 			return stamp{}, false, false
 		}
 		sec = int64(hour)*3600 + int64(minute)*60
@@ -224,6 +224,9 @@ func parseISO(text string) (at stamp, zoned, ok bool) {
 				}
 				s = s[1+n:]
 			}
+		}
+		if hour == 24 && (sec > 86400 || out.nano > 0 || out.finer) { // 24:00 is the end of a day, and the last time of it
+			return stamp{}, false, false
 		}
 		zoned = strings.TrimSpace(s) != ""
 		zone, ok := offset(s)
