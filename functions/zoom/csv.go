@@ -352,7 +352,8 @@ func (t *table) settle(span *csvSpan) {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps finer than %s s are rounded down to it", strconv.FormatFloat(math.Pow10(-t.digits), 'g', -1, 64)))
 	}
 	if span.back > 0 {
-		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps that go back in time, kept as they are: %d, the first in %s", span.back, t.place(span.backLine)))
+		t.about.Back = t.place(span.backLine)
+		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps that go back in time, kept as they are: %d, the first in %s", span.back, t.about.Back))
 	}
 	if t.zone != nil && !t.dated() {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("the time zone %s says nothing about times that count", t.zone))

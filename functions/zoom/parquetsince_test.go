@@ -2,12 +2,16 @@ package zoom_test
 
 import (
 	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/functions/zoom"
 )
 
@@ -63,4 +67,26 @@ func parquetOf[T any](tb testing.TB, rows []T) []byte {
 		tb.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// TestParquetEmpty: files without rows or columns are refused with words, and row groups
+// without rows, whose columns pyarrow says to lie nowhere, are no matter.
+func TestParquetEmpty(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"norows": "columns and no row of values", "nocolumns": "no columns", "emptygroups": ""} {
+		p, err := os.ReadFile(filepath.Join("testdata", "emptyparquet", name+".parquet"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		about, n, err := packParquet(t, p, zoom.CSVOptions{})
+		if want != "" {
+			if !errors.Is(err, formats.ErrCorrupt) || !strings.Contains(err.Error(), "x.parquet: "+want) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil || n != 3 || about.Rows != 3 {
+			t.Errorf("%s: %d samples, %d rows, %v", name, n, about.Rows, err)
+		}
+	}
 }
