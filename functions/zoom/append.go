@@ -428,7 +428,7 @@ func (g *grower) stamped(cols []Column) error {
 				return fmt.Errorf("track %q: %w", g.p.list[i].Name, err)
 			}
 			if some && at < before {
-				return kit.Unsupported("track %q: its times go back, %s comes behind %s", g.p.list[i].Name, g.when(i, at), g.when(i, before))
+				return kit.Unsupported("track %q: its times go back, %s comes behind %s%s", g.p.list[i].Name, g.when(i, at), g.when(i, before), g.about.back())
 			}
 			before, some = at, true
 			g.have[i].Stamps = append(g.have[i].Stamps, at)

@@ -28,7 +28,7 @@ func newTicks(file, source zoomcache.Origin, to, from zoomcache.Rate) (ticks, er
 	case source.Den == 0:
 		return ticks{}, kit.Unsupported("its times count from 0, those that are there are dates: say with --times what its numbers are")
 	case file.Den == 0:
-		return ticks{}, kit.Unsupported("its times are dates, those that are there count from 0")
+		return ticks{}, kit.Unsupported("its times are dates or since 1970, those that are there count from 0: --times s leaves seconds as they are")
 	default:
 		var err error
 		if shift, err = apart(file, source); err != nil {

@@ -50,6 +50,7 @@ type table struct {
 	zone   *time.Location // of local times; nil: UTC
 	packed packing
 	comma  byte
+	said   bool     // the first line says which separator there is
 	names  []string // names of all columns
 	width  int      // number of columns, with those of the stamps
 
@@ -74,7 +75,7 @@ type table struct {
 	firstStamp string
 	from       int64 // the second that is time 0
 	digits     int   // ticks are 10^-digits of a second
-	skip       int64 // lines up to and with the header
+	skip       int64 // lines up to and with the header, and the units below it
 	title      int64 // the first line of one cell above it
 	titles     int   // number of such lines
 }
@@ -90,7 +91,7 @@ func openCSV(ctx context.Context, obj *objstore.Object, packed packing, say CSVO
 	if t.zone, err = ParseZone(say.Zone); err != nil {
 		return nil, err
 	}
-	r := firstReading{t: t}
+	r := &firstReading{t: t}
 	err = t.lines(ctx, 0, func(n int64, line string, _ int64) error {
 		if t.width == 0 {
 			return t.header(n, line)
@@ -106,6 +107,9 @@ func openCSV(ctx context.Context, obj *objstore.Object, packed packing, say CSVO
 	if t.width == 0 {
 		return nil, kit.Fail("csv", obj.Info().Key, -1, kit.Corrupt("no line with the names of columns"))
 	}
+	if err := r.noUnits(); err != nil {
+		return nil, err
+	}
 	if t.about.Rows == 0 {
 		return nil, kit.Fail("csv", obj.Info().Key, -1, kit.Corrupt("a header and no line of values"))
 	}
@@ -118,6 +122,7 @@ func openCSV(ctx context.Context, obj *objstore.Object, packed packing, say CSVO
 		return nil, kit.Fail("csv", obj.Info().Key, -1, err)
 	}
 	t.fractions(&c.span)
+	t.early()
 	t.settle(&c.span)
 	t.about.Warnings = append(t.about.Warnings, c.clock.remarks()...)
 	return t, nil
@@ -214,6 +219,7 @@ func (t *table) blank(line string) bool {
 type firstReading struct {
 	t    *table
 	room []string
+	unit unitRow
 	cols []csvColumn
 	may  []*candidate // the ways to read the stamps that all stamps so far allow
 }
@@ -229,22 +235,43 @@ func (r *firstReading) learn(n int64, line string) error {
 		return err
 	}
 	r.room = cells
+	if t.about.Rows == 0 {
+		if r.mayBeUnits(n, cells) {
+			return nil
+		}
+		if err := r.units(cells); err != nil {
+			return err
+		}
+	}
+	return r.values(n, cells, line[0] == '"')
+}
+
+// values takes in the cells of a line. quoted says that the first one is.
+func (r *firstReading) values(n int64, cells []string, quoted bool) error {
+	t := r.t
 	first := t.about.Rows == 0
 	if first {
-		if t.firstLine = n; len(cells) == t.width+1 && line[0] == '"' { // R leaves out the name of its row names, which are quoted
+		if t.firstLine = n; len(cells) == t.width+1 && quoted { // R leaves out the name of its row names, which are quoted
 			t.names, t.width = append([]string{""}, t.names...), t.width+1
 		}
 	}
-	if cells, err = t.fit(cells); err != nil {
+	cells, err := t.fit(cells)
+	if err != nil {
 		return err
 	}
 	if first {
 		if r.cols, err = t.begin(cells); err != nil {
 			return err
 		}
+		r.unitOfTimes(cells)
 	}
 	if err := r.stamp(t.stampOf(cells), n); err != nil {
 		return err
+	}
+	if first {
+		if err := r.unknownUnit(); err != nil {
+			return err
+		}
 	}
 	for i, cell := range cells {
 		if t.out[i] {
@@ -325,7 +352,8 @@ func (t *table) settle(span *csvSpan) {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps finer than %s s are rounded down to it", strconv.FormatFloat(math.Pow10(-t.digits), 'g', -1, 64)))
 	}
 	if span.back > 0 {
-		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps that go back in time, kept as they are: %d, the first in %s", span.back, t.place(span.backLine)))
+		t.about.Back = t.place(span.backLine)
+		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps that go back in time, kept as they are: %d, the first in %s", span.back, t.about.Back))
 	}
 	if t.zone != nil && !t.dated() {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("the time zone %s says nothing about times that count", t.zone))

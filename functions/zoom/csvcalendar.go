@@ -142,8 +142,9 @@ func (f form) calendar(text string) (stamp, bool) {
 	for i := 0; text != ""; i++ {
 		at[i], _ = number(&text, 2)
 	}
+	end := at[2] == 24 && at[3] == 0 && at[4] == 0 && out.nano == 0 && !out.finer // of a day
 	const first, last = 1000, 2999
-	if year < first || year > last || at[0] < 1 || at[0] > 12 || at[1] < 1 || at[1] > daysIn(year, at[0]) || at[2] > 23 || at[3] > 59 || at[4] > 60 { // a leap second, as in ISO 8601
+	if year < first || year > last || at[0] < 1 || at[0] > 12 || at[1] < 1 || at[1] > daysIn(year, at[0]) || !end && at[2] > 23 || at[3] > 59 || at[4] > 60 { // a leap second, as in ISO 8601
 		return stamp{}, false
 	}
 	out.sec = time.Date(year, time.Month(at[0]), at[1], at[2], at[3], at[4], 0, time.UTC).Unix()
@@ -223,12 +224,13 @@ func (t *table) guess(text string) error {
 		if f.clock() {
 			t.maybe = f
 		}
+		t.guessSince(text)
 		return nil
 	}
 	first, ok := parseSeconds(t.plain(text))
 	if !ok { // not a number, or nanoseconds in a form with too few digits
 		if !strings.ContainsAny(text, "eE") {
-			t.guessUnit(text)
+			t.guessSince(text)
 		}
 		return nil
 	}
@@ -242,7 +244,7 @@ func (t *table) guess(text string) error {
 	case f != formCount:
 		t.read.form = f
 		t.remark(text, f.String())
-	case t.guessUnit(text) || !count || !called(t.call, dateNames()):
+	case t.guessSince(text) || !count || !called(t.call, dateNames()):
 	case first.sec >= 1e11: // the year 5138, and with a fraction, else it has a unit
 		return t.refuse(text, "is no date and no count of seconds since 1970")
 	default:
@@ -320,7 +322,7 @@ func (t *table) doubtful() error {
 	if t.maybe == formYear {
 		date = "year"
 	}
-	unit := map[int][2]string{0: {"seconds", "s"}, 3: {"milliseconds", "ms"}, 6: {"microseconds", "us"}, 9: {"nanoseconds", "ns"}}[t.read.shift]
+	unit := [2]string{unitName(t.read.shift), map[int]string{0: "s", 3: "ms", 6: "us", 9: "ns"}[t.read.shift]}
 	if called(t.call, epochNames()) && !t.maybe.clock() {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: stamps such as %.60s are taken for %s; --times %s says that they are %s", t.name, t.firstStamp, unit[0], date, t.maybe))
 		return nil

@@ -221,6 +221,48 @@ func TestEpochDates(t *testing.T) {
 	checkDates(t, cases)
 }
 
+// TestSince: numbers that are counts since 1970 by their size are taken for these, whatever the
+// name of their column, and a remark tells so, except if the name says it. Numbers that may be are told.
+func TestSince(t *testing.T) {
+	t.Parallel()
+	const (
+		at   = "2023-11-14T22:13:20Z"
+		told = `are taken for seconds since 1970, as 2023-11-14T22:13:20Z; --times s, or the metadata times of an upload, says that they are seconds from another time on`
+		by   = "; --times UNIT, or the metadata times of an upload, says otherwise"
+	)
+	cases := map[string]dates{
+		"whole":            {"t,v\n1700000000,1\n1700000001,2\n", zoom.CSVOptions{}, at + " 2023-11-14T22:13:21Z", `column "t": stamps such as 1700000000 ` + told},
+		"exponent":         {"time,v\n1.7e9,1\n", zoom.CSVOptions{}, at, told},
+		"decimal comma":    {"time;v\n1700000000,5;1\n", zoom.CSVOptions{}, at, told},
+		"unit":             {"time (s),v\n1700000000.5,1\n", zoom.CSVOptions{}, at, told},
+		"seconds":          {"seconds,v\n1700000000.5,1\n", zoom.CSVOptions{}, at, told},
+		"no name":          {"when,v\n1700000000,1\n", zoom.CSVOptions{}, at, told},
+		"a column told":    {"n,when,v\n1,1700000000,1\n", zoom.CSVOptions{Time: "when"}, at, told},
+		"not all dates":    {"time,v\n1961010112,1\n1961010199,2\n", zoom.CSVOptions{}, "2032-02-21T21:01:52Z 2032-02-21T21:03:19Z", "seconds since 1970"},
+		"beside a date":    {"time,date,v\n1700000000,19900101,1\n", zoom.CSVOptions{}, at, told},
+		"dates":            {"dates,v\n1700000000,1\n", zoom.CSVOptions{}, at, "seconds since 1970, as " + at + by},
+		"parts of ms":      {"t,v\n1700000000000.25,1\n", zoom.CSVOptions{}, at, "milliseconds since 1970, as " + at + by},
+		"parts of us":      {"t,v\n1700000000000000.25,1\n", zoom.CSVOptions{}, at, "microseconds since 1970"},
+		"named ms":         {"time_ms,v\n1700000000000,1\n", zoom.CSVOptions{}, at, "milliseconds since 1970, as " + at + by},
+		"first of 2001":    {"time,v\n978307200,1\n", zoom.CSVOptions{}, "2001-01-01", "seconds since 1970"},
+		"last":             {"time,v\n9999999999.5,1\n", zoom.CSVOptions{}, "2286-11-20T17:46:39Z", "seconds since 1970"},
+		"named, silent":    {"timestamp_ms,v\n1700000000000,1\n", zoom.CSVOptions{}, at, ""},
+		"epoch, silent":    {"unix,v\n1700000000.5,1\n", zoom.CSVOptions{}, at, ""},
+		"before 2001":      {"time,v\n631152000,1\n", zoom.CSVOptions{}, "6.31152e+08", `column "time": stamps such as 631152000 are taken for seconds; --time-format %s, or the metadata time-format of an upload, says that they count from 1970`},
+		"named, before":    {"epoch,v\n631152000,1\n", zoom.CSVOptions{}, "6.31152e+08", "--time-format %s"},
+		"beyond":           {"time,v\n10000000000.5,1\n", zoom.CSVOptions{}, "1.00000000005e+10", "--time-format %s"},
+		"told s":           {"time,v\n1700000000,1\n", zoom.CSVOptions{Unit: "s"}, "1.7e+09", ""},
+		"told since 1970":  {"time,v\n631152000.5,1\n", zoom.CSVOptions{Format: "%s"}, "1990-01-01", ""},
+		"told ms of other": {"time,v\n5000,1\n", zoom.CSVOptions{Unit: "ms"}, "5", ""},
+		"hours":            {"time (h),v\n1700000000,1\n", zoom.CSVOptions{}, "6.12e+12", "hours"},
+		"small":            {"time,v\n99999999,1\n", zoom.CSVOptions{}, "9.9999999e+07", ""},
+	}
+	for _, name := range []string{"time", "Time", "T", "times", "time_s", "sec"} {
+		cases[name] = dates{name + ",v\n1700000000.5,1\n", zoom.CSVOptions{}, at, `column "` + name + `": stamps such as 1700000000.5 ` + told}
+	}
+	checkDates(t, cases)
+}
+
 // TestClockDates: if all numbers of a column have twelve or fourteen digits and are
 // dates with a time, they are not taken for milliseconds of another century. Numbers of
 // ten digits are not silently taken for seconds.
@@ -239,7 +281,8 @@ func TestClockDates(t *testing.T) {
 		"told ms":        {"datetime,v\n202405011200,1\n", zoom.CSVOptions{Unit: "ms"}, "2.024050112e+08", ""},
 		"ms":             {"datetime,v\n1777636800000,1\n", zoom.CSVOptions{}, "2026-05-01T12:00:00Z", "milliseconds since 1970"},
 		"early ms":       {"datetime,v\n915148800000,1\n", zoom.CSVOptions{}, "1999-01-01", "milliseconds since 1970"},
-		"parts of ms":    {"datetime,v\n1777636800000.5,1\n", zoom.CSVOptions{}, `!"1777636800000.5" is no date and no count of seconds since 1970: --times UNIT`, ""},
+		"parts of ms":    {"datetime,v\n1777636800000.5,1\n", zoom.CSVOptions{}, "2026-05-01T12:00:00Z", "milliseconds since 1970"},
+		"too large":      {"datetime,v\n17776368000000000.5,1\n", zoom.CSVOptions{}, `!"17776368000000000.5" is no date and no count of seconds since 1970: --times UNIT`, ""},
 		"one of ms":      {"t,v\n200001010000,1\n200001999999,2\n", zoom.CSVOptions{}, "1976-05-03T19:50:10Z 1976-05-03T20:06:39Z", "milliseconds since 1970"},
 
 		"not all":    {"datetime,v\n20240501120000,1\n20240501126000,2\n", zoom.CSVOptions{}, `!line 3 at 28: column "datetime": "20240501126000" is none of the dates and times (YYYYMMDDhhmmss, UTC)`, ""},

@@ -245,7 +245,7 @@ func (t *table) joinParts(cells []string) {
 			names       []string
 			first, last int
 		}{{[]string{"quarter", "qtr", "q"}, 1, 4}, {[]string{"month", "mon", "mm", "mo"}, 1, 12}, {[]string{"day", "dd", "dom", "dy"}, 1, 31},
-			{[]string{"hour", "hh", "hr"}, 0, 23}, {[]string{"minute", "mn"}, 0, 59}, {[]string{"second", "ss"}, 0, 60}} {
+			{[]string{"hour", "hh", "hr"}, 0, 24}, {[]string{"minute", "mn"}, 0, 59}, {[]string{"second", "ss"}, 0, 60}} {
 			i := slices.IndexFunc(t.names, func(c string) bool { return called(plainName(c), p.names) })
 			if i < 0 || i == main || !within(cells[i], p.first, p.last) {
 				if p.names[0] == "quarter" {

@@ -22,7 +22,8 @@ func infer(text string) []*layout {
 	if len(out) > 0 {
 		return out
 	}
-	for _, format := range []string{"%H:%M:%S", "%I:%M:%S %p", "%H:%M", "%I:%M %p"} { // a time of day alone
+	for _, format := range []string{"%H:%M:%S", "%I:%M:%S %p", "%H:%M", "%I:%M %p", // a time of day alone
+		"%a %b %d %H:%M:%S %Y", "%a %b %d %H:%M:%S %z %Y", "%a %b %d %H:%M:%S %Y %z", "%b %d %H:%M:%S %Y"} { // as ctime, date and git write them
 		l, err := compile(format)
 		if err != nil {
 			continue

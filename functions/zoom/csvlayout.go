@@ -283,7 +283,7 @@ func (c *civil) stamp() (s stamp, zoned, ok bool) {
 		c.hour += 12
 	}
 	if c.month < 1 || c.month > 12 || c.day < 1 || c.day > daysIn(c.year, c.month) || c.yearDay > 365+daysIn(c.year, 2)-28 ||
-		c.hour > 23 || c.minute > 59 || c.second > 60 {
+		!c.timeOfDay() {
 		return s, false, false
 	}
 	if c.yearDay > 0 {
@@ -300,6 +300,14 @@ func (c *civil) stamp() (s stamp, zoned, ok bool) {
 	s.sec = time.Date(c.year, time.Month(c.month), c.day, c.hour, c.minute, c.second, 0, time.UTC).Unix() - c.offset
 	s.nano, s.finer = c.nano, c.finer
 	return s, c.zoned, true
+}
+
+// timeOfDay checks the time of day. 24:00 is the end of a day, a second 60 a leap second.
+func (c *civil) timeOfDay() bool {
+	if c.hour == 24 {
+		return c.minute == 0 && c.second == 0 && c.nano == 0 && !c.finer && c.half == 0
+	}
+	return c.hour < 24 && c.minute <= 59 && c.second <= 60
 }
 
 // monthOf cuts the English name of a month off, short or long, and returns its number,

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/farread/farread/functions/internal/kit"
 )
@@ -160,26 +159,4 @@ func (t *table) decide(may []*candidate) *candidate {
 	}
 	t.about.Warnings = append(t.about.Warnings, text+"; "+sayFormat+" says otherwise")
 	return best
-}
-
-// guessUnit recognises whole numbers that are too large for seconds: other programs
-// write counts since 1970 in parts of a second. It returns whether the number is such a
-// count.
-func (t *table) guessUnit(text string) bool {
-	digits := strings.TrimLeft(whole(t.plain(text)), "0")
-	if t.read.shift != 0 || !allDigits(digits) || len(digits) < 12 || len(digits) > 19 {
-		return false
-	}
-	name := ""
-	switch n := len(digits); {
-	case n < 15:
-		t.read.shift, name = 3, "milliseconds"
-	case n < 18:
-		t.read.shift, name = 6, "microseconds"
-	default:
-		t.read.shift, name = 9, "nanoseconds"
-	}
-	t.epoch, t.since = true, true
-	t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: stamps such as %s are taken for %s since 1970", t.name, text, name))
-	return true
 }

@@ -53,9 +53,6 @@ func parseSeconds(text string) (stamp, bool) {
 	return out, true
 }
 
-// oldest is the first second of 2001. A number below it need not be a count since 1970.
-const oldest = 978_307_200
-
 // unitOf tells by a column's name in which unit its stamps count (10^-shift seconds),
 // and whether they count from 1970.
 func unitOf(name string) (shift int, epoch bool) {
@@ -210,7 +207,7 @@ func parseISO(text string) (at stamp, zoned, ok bool) {
 		s = s[1:]
 		hour, ok1 := number(&s, 2)
 		minute, ok2 := after(&s, ':')
-		if !ok1 || !ok2 || hour > 23 || minute > 59 {
+		if !ok1 || !ok2 || hour > 24 || minute > 59 {
 			return stamp{}, false, false
 		}
 		sec = int64(hour)*3600 + int64(minute)*60
@@ -227,6 +224,9 @@ func parseISO(text string) (at stamp, zoned, ok bool) {
 				}
 				s = s[1+n:]
 			}
+		}
+		if hour == 24 && (sec > 86400 || out.nano > 0 || out.finer) { // 24:00 is the end of a day, and the last time of it
+			return stamp{}, false, false
 		}
 		zoned = strings.TrimSpace(s) != ""
 		zone, ok := offset(s)

@@ -84,7 +84,7 @@ func (g *seriesGrower) look(ctx context.Context) error {
 			before, ok := last, known
 			for _, at := range c.Stamps {
 				if ok && at < before {
-					return kit.Unsupported("track %q: its times go back, and a rule with append takes those that do not", about.Tracks[i].Name)
+					return kit.Unsupported("track %q: its times go back, and a rule with append takes those that do not%s", about.Tracks[i].Name, about.back())
 				}
 				before, ok = at, true
 				g.far = max(g.far, abs(at))

@@ -282,7 +282,7 @@ func TestJoinRefused(t *testing.T) {
 	}{
 		"tracks":  {day, "time,a,c\n2026-05-02T00:00:00Z,1,2\n", nil, "other tracks"},
 		"overlap": {day, "time,a,b\n2026-05-01T00:00:04Z,1,2\n", nil, "times go back"},
-		"back":    {day, "time,a,b\n2026-05-02T00:00:04Z,1,2\n2026-05-02T00:00:03Z,1,2\n", nil, "times go back"},
+		"back":    {day, "time,a,b\n2026-05-02T00:00:04Z,1,2\n2026-05-02T00:00:03Z,1,2\n", nil, "do not; line 3 has the first time before the one above it"},
 		"no date": {day, "time_s,a,b\n100,1,2\n101,1,2\n", nil, "count from 0"},
 		"wide":    {day, "time,a,b\n2026-05-02T00:00:00Z,9007199254740993,2\n", nil, `"codec" in the rule`},
 		"words":   {day, "time,a,b\n2026-05-02T00:00:00Z,true,2\n", nil, "track \"a\""},
@@ -367,4 +367,40 @@ func TestJoinTrace(t *testing.T) {
 		log.Note(fmt.Sprintf("%d objects, %v", len(infos), err))
 	}
 	log.Golden(t, "testdata/join.trace")
+}
+
+// TestJoinReadsOnce: of an upload that comes late the index tells where its place is, so what lies in front
+// of it is read once by the job, and once more by the writer, since this store copies nothing.
+func TestJoinReadsOnce(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(5, 5))
+	b := newJoin(t, functions.Rule{})
+	c := &objstore.Counter{}
+	var log tracetest.Log
+	late := objstore.Chain(b.out, log.Middleware(), objstore.Count(c))
+	rows := racetest.Share(8000, 2)
+	for _, h := range []int{1, 2, 3, 4, 5, 6, 8, 7} {
+		o, err := objstore.Open(t.Context(), b.out, "sets/all.zoom", objstore.OpenOptions{})
+		if b.job.(*zoom.Job).Out = b.out; h == 7 {
+			b.job.(*zoom.Job).Out = late
+		}
+		if _, err := b.job.Run(t.Context(), b.in, b.put(t, fmt.Sprintf("%d.csv", h), hour(r, h, rows), nil)); err != nil {
+			t.Fatal(err)
+		}
+		if h != 7 {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		did := c.Stats()
+		t.Logf("of %d bytes: %d requests, %d bytes read", o.Size(), did.Requests, did.Bytes)
+		if did.Bytes > 2*o.Size() {
+			t.Errorf("%d bytes of %d were read", did.Bytes, o.Size())
+		}
+		log.Step(fmt.Sprintf("an upload in front of the last of 7, which have %d bytes", o.Size()))
+	}
+	if !racetest.On {
+		log.Golden(t, "testdata/joinlate.trace")
+	}
 }

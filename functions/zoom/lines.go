@@ -96,13 +96,18 @@ func (t *table) line(r *bufio.Reader, n, off *int64, pass bool) (line string, la
 		if pass || heads && !quoted && !isHeader(text) {
 			return "", last, nil
 		}
+		if heads && !quoted && !t.said {
+			if is, err := t.saysSeparator(text); is || err != nil {
+				return "", last, err
+			}
+		}
 		if quoted = scan(text, quoted, t.separators()); !quoted {
 			line = strings.TrimRight(text, "\r\n")
 			if long.Len() > 0 {
 				long.WriteString(line)
 				line = long.String()
 			}
-			if heads {
+			if heads && !t.said {
 				t.comma = separator(line)
 			}
 			return line, last, nil
@@ -130,7 +135,7 @@ const anySeparator = ",;\t"
 // separators are the characters that may end a cell. While the header is read, each of
 // anySeparator may.
 func (t *table) separators() string {
-	if t.width == 0 {
+	if t.width == 0 && !t.said {
 		return anySeparator
 	}
 	return string(rune(t.comma))

@@ -53,8 +53,10 @@ func openParquet(ctx context.Context, obj *objstore.Object, say CSVOptions) (Ser
 		return nil, err
 	}
 	switch {
+	case t.width == 0:
+		return bad(kit.Corrupt("no columns"))
 	case f.Rows() == 0:
-		return bad(kit.Corrupt("no rows"))
+		return bad(kit.Corrupt("columns and no row of values"))
 	case t.width > MaxTracks+1:
 		return bad(kit.TooLarge("%d columns, over %d", t.width, MaxTracks))
 	}
@@ -161,6 +163,7 @@ func (s *columnar) readTimes(ctx context.Context) error {
 		return err
 	}
 	t.fractions(&c.span)
+	t.early()
 	t.settle(&c.span)
 	t.about.Warnings = append(t.about.Warnings, c.clock.remarks()...)
 	return nil

@@ -32,6 +32,7 @@ type placer struct {
 	total  []int64
 	at     int64   // where the flush begins that the place is in
 	before []int64 // number of samples of each track in front of that
+	seen   []int64 // number of samples of each track up to where the last copy ended
 }
 
 // put writes the samples of s, and those behind its place.
@@ -47,9 +48,6 @@ func (p *placer) put(ctx context.Context, s Series, o AppendOptions) error {
 	}
 	p.at, p.before = p.old.Size(), p.total
 	if !end {
-		if err := p.pass(2); err != nil {
-			return err
-		}
 		if err := p.find(ctx); err != nil {
 			return err
 		}
@@ -79,6 +77,9 @@ func (p *placer) put(ctx context.Context, s Series, o AppendOptions) error {
 	}
 	if err := p.copy(ctx, g, mine, behind, p.total); err != nil {
 		return err
+	}
+	if p.seen != nil && !slices.Equal(p.seen, p.total) {
+		return kit.Fail(zoomcache.Format, "", p.at, kit.Corrupt("its index counts other samples than there are: farread verify tells more"))
 	}
 	return g.finish() //nolint:contextcheck // the writer computes
 }
@@ -118,8 +119,22 @@ func (p *placer) front() rangeio.Reader {
 }
 
 // find looks for the last flush in front of which no track has samples of the place, or
-// behind it.
-func (p *placer) find(ctx context.Context) error {
+// behind it: the index tells where it begins, or else the blocks up to there.
+func (p *placer) find(ctx context.Context) (err error) {
+	ok := false
+	if p.at, p.before, ok, err = p.f.FlushBefore(ctx, p.row); err != nil {
+		return err
+	}
+	if ok {
+		return p.pass(1)
+	}
+	if err := p.pass(2); err != nil {
+		return err
+	}
+	return p.findByPass(ctx)
+}
+
+func (p *placer) findByPass(ctx context.Context) error {
 	tracks := p.f.Header().Tracks
 	have := make([]int64, len(tracks))
 	p.at, p.before = p.f.Body(), slices.Clone(have)
@@ -149,6 +164,7 @@ func (p *placer) find(ctx context.Context) error {
 
 // copy gives g the samples [from, to) of each track of the file.
 func (p *placer) copy(ctx context.Context, g *grower, mine ticks, from, to []int64) error {
+	p.seen = nil
 	if p.at == p.old.Size() || slices.Equal(from, to) {
 		return nil
 	}
@@ -159,6 +175,7 @@ func (p *placer) copy(ctx context.Context, g *grower, mine ticks, from, to []int
 	c := &copier{g: g, mine: mine, pos: slices.Clone(p.before), from: from, to: to, packets: make([]zoomcache.Packet, len(from)), cols: make([]Column, len(from))}
 	c.clear()
 	err = rest.EachBlock(ctx, c.block)
+	p.seen = c.pos
 	if errors.Is(err, errEnough) {
 		return nil
 	}

@@ -39,7 +39,16 @@ type About struct {
 	Origin   zoomcache.Origin // UTC of time 0; zero: unknown
 	Rows     int64            // samples of each track; of a table its rows
 	Bytes    int64            // bytes of the samples in the source; for a CSV its stored size, for Parquet that of its columns
+	Back     string           // where in a table the first time is that lies before the one above it, as "line 3"; "": nowhere
 	Warnings []string         // texts for people: what was guessed, left out, or differs from its header
+}
+
+// back says for an error where times go back.
+func (a *About) back() string {
+	if a.Back == "" {
+		return ""
+	}
+	return "; " + a.Back + " has the first time before the one above it"
 }
 
 // A Block is some rows of a series: the values of each track. At constant rate all

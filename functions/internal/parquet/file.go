@@ -209,6 +209,10 @@ func (f *File) check(i int, end int64) error {
 	f.rows += g.NumRows
 	for k := range g.Columns {
 		c, m := &f.columns[k], &g.Columns[k].MetaData
+		if g.NumRows == 0 { // writers count a dictionary without values that is nowhere
+			m.TotalCompressedSize = 0
+			continue
+		}
 		start := begin(m)
 		switch {
 		case g.Columns[k].FilePath != "":
