@@ -151,7 +151,7 @@ func (a *app) zarrArrays(ctx context.Context, src string, n *zarr.Node, member s
 		return nil, err
 	}
 	if err := refused[member]; err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", human.Printable(member), err)
 	}
 	out, err := pack.ZarrArrays(ctx, arrays)
 	if err != nil {

@@ -35,7 +35,7 @@ func ZarrZip(ctx context.Context, obj *objstore.Object, l Limits) (zarr.Store, e
 		return s, nil
 	}
 	if top, _ := s.Folders(ctx, ""); len(top) == 1 {
-		return zarr.Below(s, top[0]+"/"), nil
+		return zarr.Below(s, top[0].Name+"/"), nil
 	}
 	return s, nil
 }
@@ -86,16 +86,16 @@ func (s *zarrZip) Open(ctx context.Context, key string, head, tail int64) (range
 }
 
 // Folders implements zarr.Store.
-func (s *zarrZip) Folders(_ context.Context, folder string) ([]string, error) {
+func (s *zarrZip) Folders(_ context.Context, folder string) ([]zarr.Folder, error) {
 	have := map[string]bool{}
-	var out []string
+	var out []zarr.Folder
 	for key := range s.at {
 		rest, ok := strings.CutPrefix(key, folder)
 		if name, _, sub := strings.Cut(rest, "/"); ok && sub && !have[name] {
 			have[name] = true
-			out = append(out, name)
+			out = append(out, zarr.Folder{Name: name})
 		}
 	}
-	slices.Sort(out)
+	slices.SortFunc(out, func(x, y zarr.Folder) int { return strings.Compare(x.Name, y.Name) })
 	return out, nil
 }
