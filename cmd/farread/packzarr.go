@@ -35,6 +35,47 @@ func zarrNamed(uri string) bool {
 
 const zarrZipSuffix = ".zarr.zip"
 
+// zipNamed reports whether a URI names a zip, which may hold Zarr.
+func zipNamed(uri string) bool { return path.Ext(zarrPath(uri)) == ".zip" }
+
+// zarrSource opens SRC if it is Zarr: by its name, or a zip by what is in it, which is said. Else it returns nil.
+func (a *app) zarrSource(ctx context.Context, src string, deniedIsAbsent bool) (*zarr.Node, error) {
+	if zarrNamed(src) {
+		return a.openZarr(ctx, src, deniedIsAbsent)
+	}
+	if !zipNamed(src) {
+		return nil, nil //nolint:nilnil // it is something else
+	}
+	n, err := a.openZarr(ctx, src, deniedIsAbsent)
+	if e, ok := errors.AsType[*formats.Error](err); ok && (e.Format != zarr.Format || errors.Is(err, formats.ErrNoEntry)) {
+		return nil, nil //nolint:nilnil // who reads zips of other things has more to say
+	}
+	if err != nil {
+		return nil, err
+	}
+	what := "a group"
+	if n.Array != nil {
+		what = "an array"
+	}
+	a.warn(src, "is a zip of Zarr, "+what)
+	return n, nil
+}
+
+// holdsZarr reports whether a zip that was looked at is one of Zarr.
+func (p *peeked) holdsZarr() bool {
+	if p == nil || p.Format != "zip" {
+		return false
+	}
+	_, ok := pack.ZarrTop(func(yield func(string) bool) {
+		for _, e := range p.Entry {
+			if !yield(e.Name) {
+				return
+			}
+		}
+	})
+	return ok
+}
+
 // zarrPath is a URI in small letters, without the query of a URL and slashes at its end.
 func zarrPath(uri string) string {
 	if strings.Contains(uri, "://") {
@@ -45,7 +86,7 @@ func zarrPath(uri string) string {
 
 // openZarr opens what a URI names as Zarr.
 func (a *app) openZarr(ctx context.Context, src string, deniedIsAbsent bool) (*zarr.Node, error) {
-	if !strings.HasSuffix(zarrPath(src), zarrZipSuffix) {
+	if !zipNamed(src) {
 		return a.client.OpenZarr(ctx, src, zarr.Options{DeniedIsAbsent: deniedIsAbsent})
 	}
 	ob, err := a.client.Open(ctx, src)
@@ -60,13 +101,9 @@ func (a *app) openZarr(ctx context.Context, src string, deniedIsAbsent bool) (*z
 }
 
 // packZarr packs an array of Zarr, or all arrays of a group.
-func (a *app) packZarr(ctx context.Context, src string, dst target, f *packFlags, encode blosc.EncodeOptions) error {
+func (a *app) packZarr(ctx context.Context, src string, n *zarr.Node, dst target, f *packFlags, encode blosc.EncodeOptions) error {
 	if f.array.dtype != "" || f.array.shape != nil || f.array.order != "" {
 		return usagef("%s says what its items are: --dtype, --shape and --order are for raw bytes", human.Printable(src))
-	}
-	n, err := a.openZarr(ctx, src, f.array.deniedIsAbsent)
-	if err != nil {
-		return at(src, err)
 	}
 	if len(n.Doubt) > 0 {
 		a.warn(src, strings.Join(n.Doubt, ", ")+" is taken for absent: "+zarr.ErrMaybeAbsent.Error())
@@ -176,4 +213,4 @@ func (a *app) zarrArrays(ctx context.Context, src string, n *zarr.Node, member s
 	return out, nil
 }
 
-var errNoArrays = errors.Join(errors.New("a group without arrays"), formats.ErrNoEntry)
+var errNoArrays = fmt.Errorf("a group without arrays: %w", formats.ErrNoEntry)
