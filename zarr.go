@@ -57,7 +57,7 @@ func (s zarrStore) Open(ctx context.Context, key string, head, tail int64) (rang
 		o.Head = -1
 	}
 	ob, err := s.c.open(ctx, s.b, s.prefix+key, o)
-	if errors.Is(err, filestore.ErrLink) { // a dead one is not the fill value
+	if errors.Is(err, filestore.ErrLink) || errors.Is(err, filestore.ErrIrregular) { // a dead link, or a folder, is not the fill value
 		return nil, notFollowed(err)
 	}
 	if errors.Is(err, objstore.ErrNotFound) {
@@ -100,7 +100,7 @@ func (s zarrStore) Folders(ctx context.Context, folder string) ([]zarr.Folder, e
 	return out, err
 }
 
-// notFollowed is the error about a link. What lies behind it is refused by name, and is not absent.
+// notFollowed is the error about a link, or what is no file. It is refused by name, and is not absent.
 func notFollowed(err error) error {
 	return &formats.Error{Format: zarr.Format, Off: -1, Err: fmt.Errorf("%w: %w", err, formats.ErrUnsupported)}
 }

@@ -2,12 +2,12 @@ package objstore
 
 import "context"
 
-// A Link is a symbolic link in a folder of a file system that a listing passes over: it does
-// not lead to a file.
+// A Link is what a listing of a folder of a file system passes over, and may be a folder: a symbolic link that does not
+// lead to a file, and what has a name that no key can have.
 type Link struct {
 	Name string // in its folder
 	// Err says why it is not followed: it is dead, leads out of the bucket, or to a folder that it
-	// lies in. It is nil for a link to another folder, of which keys go through the link.
+	// lies in, or its name is not UTF-8. It is nil for a link to another folder, of which keys go through the link.
 	Err error
 }
 

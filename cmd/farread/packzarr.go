@@ -142,7 +142,7 @@ func (a *app) packZarr(ctx context.Context, src string, n *zarr.Node, dst target
 			return err
 		}
 		if err := a.packArray(ctx, arr, to, w, f.force, rep); err != nil {
-			return at(src, maybeAbsent(err))
+			return at(src, maybeAbsent(inArray(arr.Name, err)))
 		}
 	}
 	if group {
@@ -151,6 +151,14 @@ func (a *app) packZarr(ctx context.Context, src string, n *zarr.Node, dst target
 		}
 	}
 	return rep.tell(a)
+}
+
+// inArray adds the array of a group to an error that does not name it.
+func inArray(name string, err error) error {
+	if e, ok := errors.AsType[*formats.Error](err); name == "" || ok && e.Format == zarr.Format {
+		return err
+	}
+	return fmt.Errorf("%s: %w", human.Printable(name), err)
 }
 
 // maybeAbsent adds to an error about a chunk that may be absent what can be said about such.
@@ -190,6 +198,9 @@ func (a *app) zarrArrays(ctx context.Context, src string, n *zarr.Node, member s
 	if err := refused[member]; err != nil {
 		return nil, fmt.Errorf("%s: %w", human.Printable(member), err)
 	}
+	if err := a.agree(ctx, src, n.Group, arrays, member); err != nil {
+		return nil, err
+	}
 	out, err := pack.ZarrArrays(ctx, arrays)
 	if err != nil {
 		return nil, err
@@ -211,6 +222,19 @@ func (a *app) zarrArrays(ctx context.Context, src string, n *zarr.Node, member s
 		return nil, &formats.Error{Format: zarr.Format, Off: -1, Err: errNoArrays}
 	}
 	return out, nil
+}
+
+// agree holds consolidated metadata against those of the arrays that are packed.
+func (a *app) agree(ctx context.Context, src string, g *zarr.Group, arrays map[string]*zarr.Array, member string) error {
+	paths := slices.Collect(maps.Keys(arrays))
+	if member != "" {
+		paths = slices.DeleteFunc(paths, func(p string) bool { return p != member })
+	}
+	alone, err := g.Agree(ctx, paths)
+	for _, p := range alone {
+		a.warn(src, human.Printable(p)+" is in the consolidated metadata alone: it has none of its own, and may have been removed")
+	}
+	return err
 }
 
 var errNoArrays = fmt.Errorf("a group without arrays: %w", formats.ErrNoEntry)

@@ -63,6 +63,12 @@ func TestZarrLinks(t *testing.T) {
 	}
 	fails("out: zarr: a symbolic link that leads out", in("g.zarr"), "--member", "out")
 	fails("dead is a symbolic link to what is not there", in("g.zarr/dead"))
+	array.writeTo(t, in("f.zarr"))
+	if err := os.Remove(in("f.zarr/c/0/0")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, in("f.zarr/c/0/0/0"), nil) // an axis more than the metadata say
+	fails(`chunk "c/0/0": `, in("f.zarr"))
 	for _, to := range []string{"nothing", in("kept")} { // a dead chunk, and one that is outside
 		array.writeTo(t, in("d.zarr"))
 		if err := os.Rename(in("d.zarr/c/0/0"), in("kept")); err != nil {

@@ -3,6 +3,7 @@ package filestore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,6 +19,19 @@ import (
 // followed: it is dead, leads to itself, or out of the folder. The error is objstore.ErrNotFound or
 // objstore.ErrInvalid, too. A dead link is not the same as nothing: a file was meant to be there.
 var ErrLink = errors.New("a symbolic link")
+
+// ErrIrregular is matched by the error about a key under which there is something else than a file: a folder, a
+// pipe, a device. The error is objstore.ErrNotFound, too.
+var ErrIrregular = errors.New("not a regular file")
+
+type irregular struct{}
+
+func (irregular) Error() string { return ErrIrregular.Error() + ": " + objstore.ErrNotFound.Error() }
+
+// Is implements what errors.Is asks for.
+func (irregular) Is(target error) bool {
+	return target == ErrIrregular || target == objstore.ErrNotFound
+} //nolint:errorlint // of two sentinels
 
 // A linkError is ErrLink.
 type linkError struct {
@@ -37,6 +51,8 @@ func (e linkError) Error() string {
 // Is implements what errors.Is asks for.
 func (e linkError) Is(target error) bool { return target == ErrLink || target == e.class } //nolint:errorlint // of two sentinels
 
+var errName = fmt.Errorf("a name that is not UTF-8: %w", objstore.ErrInvalid)
+
 // Links implements objstore.Linker.
 func (b *Bucket) Links(ctx context.Context, folder string) ([]objstore.Link, error) {
 	var out []objstore.Link
@@ -55,7 +71,13 @@ func (b *Bucket) Links(ctx context.Context, folder string) ([]objstore.Link, err
 			return err
 		}
 		for _, e := range entries {
-			if e.Type()&fs.ModeSymlink == 0 || !utf8.ValidString(e.Name()) || isTemp(e.Name()) {
+			switch {
+			case isTemp(e.Name()):
+				continue
+			case !utf8.ValidString(e.Name()) && !e.Type().IsRegular():
+				out = append(out, objstore.Link{Name: e.Name(), Err: errName})
+				continue
+			case e.Type()&fs.ModeSymlink == 0:
 				continue
 			}
 			if isFolder, err := leads(root, dir, e.Name()); isFolder || err != nil {

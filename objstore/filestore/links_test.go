@@ -28,6 +28,7 @@ func TestLinks(t *testing.T) {
 			t.Skipf("no symbolic links here: %v", err)
 		}
 	}
+	odd := os.Mkdir(filepath.Join(dir, "a", "odd\xff"), 0o700) == nil // not every system has such names
 	list := func(folder string) map[string]string {
 		links, err := b.Links(t.Context(), folder)
 		if err != nil {
@@ -44,6 +45,9 @@ func TestLinks(t *testing.T) {
 	}
 	const out, dead, cycle = "a symbolic link that leads out of the folder", "a symbolic link to what is not there", "a symbolic link to a folder that it lies in"
 	want := map[string]string{"in": "", "up": cycle, "self": cycle, "out": out, "climbs": out, "dead": dead, "deadfile": dead, "loop": "a symbolic link that leads to itself"}
+	if odd {
+		want["odd\xff"] = "a name that is not UTF-8: invalid request"
+	}
 	if d := cmp.Diff(want, list("a/")); d != "" {
 		t.Error(d)
 	}

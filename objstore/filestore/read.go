@@ -118,7 +118,7 @@ func open(root *os.Root, name string) (*kept, error) {
 
 func regular(i fs.FileInfo) error {
 	if !i.Mode().IsRegular() {
-		return fmt.Errorf("not a regular file: %w", objstore.ErrNotFound)
+		return irregular{}
 	}
 	return nil
 }
