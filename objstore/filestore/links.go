@@ -31,7 +31,7 @@ func (irregular) Error() string { return ErrIrregular.Error() + ": " + objstore.
 // Is implements what errors.Is asks for.
 func (irregular) Is(target error) bool {
 	return target == ErrIrregular || target == objstore.ErrNotFound
-} //nolint:errorlint // of two sentinels
+}
 
 // A linkError is ErrLink.
 type linkError struct {
@@ -49,7 +49,7 @@ func (e linkError) Error() string {
 }
 
 // Is implements what errors.Is asks for.
-func (e linkError) Is(target error) bool { return target == ErrLink || target == e.class } //nolint:errorlint // of two sentinels
+func (e linkError) Is(target error) bool { return target == ErrLink || target == e.class }
 
 var errName = fmt.Errorf("a name that is not UTF-8: %w", objstore.ErrInvalid)
 
