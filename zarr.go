@@ -9,6 +9,7 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/zarr"
 	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/objstore/filestore"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -56,6 +57,9 @@ func (s zarrStore) Open(ctx context.Context, key string, head, tail int64) (rang
 		o.Head = -1
 	}
 	ob, err := s.c.open(ctx, s.b, s.prefix+key, o)
+	if errors.Is(err, filestore.ErrLink) || errors.Is(err, filestore.ErrIrregular) { // a dead link, or a folder, is not the fill value
+		return nil, notFollowed(err)
+	}
 	if errors.Is(err, objstore.ErrNotFound) {
 		return nil, fmt.Errorf("%w: %w", err, formats.ErrNoEntry)
 	}
@@ -68,9 +72,9 @@ func (s zarrStore) Open(ctx context.Context, key string, head, tail int64) (rang
 	return ob, nil
 }
 
-// Folders implements zarr.Store.
-func (s zarrStore) Folders(ctx context.Context, folder string) ([]string, error) {
-	var out []string
+// Folders implements zarr.Store. Links to folders in the store are followed.
+func (s zarrStore) Folders(ctx context.Context, folder string) ([]zarr.Folder, error) {
+	var out []zarr.Folder
 	for e, err := range objstore.ListFolder(ctx, s.b, s.prefix+folder, "") {
 		if errors.Is(err, errors.ErrUnsupported) {
 			return nil, fmt.Errorf("a group without consolidated metadata on a server that lists nothing: name an array in it: %w: %w", formats.ErrUnsupported, err)
@@ -79,8 +83,24 @@ func (s zarrStore) Folders(ctx context.Context, folder string) ([]string, error)
 			return nil, err
 		}
 		if e.Folder {
-			out = append(out, strings.TrimSuffix(strings.TrimPrefix(e.Key, s.prefix+folder), "/"))
+			out = append(out, zarr.Folder{Name: strings.TrimSuffix(strings.TrimPrefix(e.Key, s.prefix+folder), "/")})
 		}
 	}
-	return out, nil
+	l, ok := objstore.As[objstore.Linker](s.b)
+	if !ok {
+		return out, nil
+	}
+	links, err := l.Links(ctx, s.prefix+folder)
+	for _, k := range links {
+		if k.Err != nil {
+			k.Err = notFollowed(k.Err)
+		}
+		out = append(out, zarr.Folder(k))
+	}
+	return out, err
+}
+
+// notFollowed is the error about a link, or what is no file. It is refused by name, and is not absent.
+func notFollowed(err error) error {
+	return &formats.Error{Format: zarr.Format, Off: -1, Err: fmt.Errorf("%w: %w", err, formats.ErrUnsupported)}
 }

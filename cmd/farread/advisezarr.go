@@ -35,7 +35,7 @@ func (ad *adviser) nowZarr(ctx context.Context) (adviceShape, error) {
 		return out, usagef("%s has %s: name one with --member", human.Printable(ad.uri), human.Plural(int64(len(list)), "array"))
 	}
 	arr, x := list[0], list[0].Zarr()
-	if n.Array == nil && !strings.HasSuffix(zarrPath(ad.uri), zarrZipSuffix) { // a client opens the array alone
+	if n.Array == nil && !zipNamed(ad.uri) { // a client opens the array alone
 		before = ad.a.counter.Stats()
 		if _, err := ad.a.openZarr(ctx, strings.TrimRight(ad.uri, "/")+"/"+arr.Name, false); err != nil {
 			return out, at(ad.uri, err)

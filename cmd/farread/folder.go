@@ -38,7 +38,7 @@ type folderInfo struct {
 
 func (t *folderContent) info(ctx context.Context) (description, error) {
 	if isZarr(t.uri) {
-		if d, ok, err := t.zarrInfo(ctx); ok {
+		if d, ok, err := t.a.zarrInfo(ctx, t.uri); ok {
 			return d, err
 		}
 	}

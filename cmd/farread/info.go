@@ -40,6 +40,9 @@ to type that packs it.`,
 
 func (a *app) info(ctx context.Context, uri string, how aim) error {
 	if p, err := a.peek(ctx, uri, how); p != nil || err != nil {
+		if p.holdsZarr() {
+			return a.tellZarr(ctx, uri)
+		}
 		return a.tellPeek(p, err)
 	}
 	c, err := a.open(ctx, uri, how)

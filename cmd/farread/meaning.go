@@ -1,14 +1,20 @@
 package main
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats/arraymeta"
+	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/formats/zarr"
 	"github.com/farread/farread/internal/human"
 )
 
@@ -32,9 +38,49 @@ func (a *arrayInfo) meaning(t *human.Table) {
 		name = ""
 	}
 	if a.Fill != nil {
-		t.Add("fill", human.Printable(strings.Trim(string(a.Fill), `"`)))
+		t.Add("fill", human.Printable(fillText(a.ItemType, a.Fill)))
 	}
-	addJSON(t, "attrs", a.Attrs)
+	addJSON(t, "attrs", plainMissing(a.ItemType, a.Attrs))
+}
+
+// fillText is a fill value as people write it: NaT is stored as a number, and bytes in base64.
+func fillText(items string, fill json.RawMessage) string {
+	plain := strings.Trim(string(fill), `"`)
+	d, err := dtype.Parse(items)
+	if err != nil {
+		return plain
+	}
+	item, err := zarr.ParseFill(d, fill)
+	if err != nil {
+		return plain
+	}
+	switch d.Kind() {
+	case dtype.DateTime, dtype.Duration:
+		return string(d.AppendCSV(nil, item))
+	case dtype.Bytes, dtype.Text:
+		text, _ := d.Text(item)
+		return strconv.Quote(text)
+	default:
+		return plain
+	}
+}
+
+// plainMissing returns attributes in which what says that an item is missing is a number: xarray writes that of floats
+// into Zarr v3 as a float64 in base64.
+func plainMissing(items string, attrs map[string]json.RawMessage) map[string]json.RawMessage {
+	const name = "_FillValue"
+	var text string
+	if json.Unmarshal(attrs[name], &text) != nil {
+		return attrs
+	}
+	p, err := base64.StdEncoding.DecodeString(text)
+	if d, derr := dtype.Parse(items); err != nil || derr != nil || len(p) != 8 || d.Kind() != dtype.Float {
+		return attrs
+	}
+	v := strconv.FormatFloat(math.Float64frombits(binary.LittleEndian.Uint64(p)), 'g', -1, 64)
+	attrs = maps.Clone(attrs)
+	attrs[name], _ = json.Marshal(v + " (" + text + ")") //nolint:errchkjson // a text
+	return attrs
 }
 
 // coordText describes a coordinate: 2025-01-01 … 2025-12-31, 365 days; 90 … -90, 361 by -0.5.

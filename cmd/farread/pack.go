@@ -66,11 +66,11 @@ are stored in the array; info shows them, slice selects by them, and Zarr client
 farread serve get them.
 
 SRC may be Zarr, version 2 or 3: x.zarr, a folder, a prefix of a bucket or a folder of
-a plain HTTP server; an array in one (x.zarr/temp); or a zip of one (x.zarr.zip). It
-keeps its chunks, of shards those within, unless --chunk-shape or --for is given, and
-names of axes, attributes and the fill value. A group becomes an array for each of its
-own, in folder/ with --format b2nd, or one of them with --member. A .b2nd is packed
-anew, with what its items mean: in other chunks, or by another --codec.
+a plain HTTP server; an array in one (x.zarr/temp); or a .zip whose top or only folder
+is Zarr. It keeps its chunks, of shards those within, unless --chunk-shape or --for is
+given, and names of axes, attributes and the fill value. A group becomes an array for
+each of its own, in folder/ with --format b2nd, or one of them with --member. A .b2nd is
+packed anew, with what its items mean: in other chunks, or by another --codec.
 
 A .b2nd or .b2frame has an index of where the blocks of its chunks begin, if that takes
 at most 2 %: always with --index, never with --index=false. Slices from afar take fewer

@@ -62,14 +62,14 @@ type axisOf func(ctx context.Context) (x arraymeta.Axis, ok bool, err error)
 func (a *app) appended(ctx context.Context, src string, f *packFlags) (pack.Array, axisOf, error) {
 	var arrays []pack.Array
 	axis := func(context.Context) (x arraymeta.Axis, ok bool, err error) { return x, false, nil }
+	n, err := a.zarrSource(ctx, src, f.array.deniedIsAbsent)
+	if err != nil {
+		return pack.Array{}, nil, err
+	}
 	switch {
-	case zarrNamed(src):
+	case n != nil:
 		if f.array.dtype != "" || f.array.shape != nil || f.array.order != "" {
 			return pack.Array{}, nil, usagef("%s says what its items are: --dtype, --shape and --order are for raw bytes", human.Printable(src))
-		}
-		n, err := a.openZarr(ctx, src, f.array.deniedIsAbsent)
-		if err != nil {
-			return pack.Array{}, nil, err
 		}
 		if arrays, err = a.zarrArrays(ctx, src, n, f.array.member); err != nil {
 			return pack.Array{}, nil, err

@@ -35,6 +35,47 @@ func zarrNamed(uri string) bool {
 
 const zarrZipSuffix = ".zarr.zip"
 
+// zipNamed reports whether a URI names a zip, which may hold Zarr.
+func zipNamed(uri string) bool { return path.Ext(zarrPath(uri)) == ".zip" }
+
+// zarrSource opens SRC if it is Zarr: by its name, or a zip by what is in it, which is said. Else it returns nil.
+func (a *app) zarrSource(ctx context.Context, src string, deniedIsAbsent bool) (*zarr.Node, error) {
+	if zarrNamed(src) {
+		return a.openZarr(ctx, src, deniedIsAbsent)
+	}
+	if !zipNamed(src) {
+		return nil, nil //nolint:nilnil // it is something else
+	}
+	n, err := a.openZarr(ctx, src, deniedIsAbsent)
+	if e, ok := errors.AsType[*formats.Error](err); ok && (e.Format != zarr.Format || errors.Is(err, formats.ErrNoEntry)) {
+		return nil, nil //nolint:nilnil // who reads zips of other things has more to say
+	}
+	if err != nil {
+		return nil, err
+	}
+	what := "a group"
+	if n.Array != nil {
+		what = "an array"
+	}
+	a.warn(src, "is a zip of Zarr, "+what)
+	return n, nil
+}
+
+// holdsZarr reports whether a zip that was looked at is one of Zarr.
+func (p *peeked) holdsZarr() bool {
+	if p == nil || p.Format != "zip" {
+		return false
+	}
+	_, ok := pack.ZarrTop(func(yield func(string) bool) {
+		for _, e := range p.Entry {
+			if !yield(e.Name) {
+				return
+			}
+		}
+	})
+	return ok
+}
+
 // zarrPath is a URI in small letters, without the query of a URL and slashes at its end.
 func zarrPath(uri string) string {
 	if strings.Contains(uri, "://") {
@@ -45,7 +86,7 @@ func zarrPath(uri string) string {
 
 // openZarr opens what a URI names as Zarr.
 func (a *app) openZarr(ctx context.Context, src string, deniedIsAbsent bool) (*zarr.Node, error) {
-	if !strings.HasSuffix(zarrPath(src), zarrZipSuffix) {
+	if !zipNamed(src) {
 		return a.client.OpenZarr(ctx, src, zarr.Options{DeniedIsAbsent: deniedIsAbsent})
 	}
 	ob, err := a.client.Open(ctx, src)
@@ -60,13 +101,9 @@ func (a *app) openZarr(ctx context.Context, src string, deniedIsAbsent bool) (*z
 }
 
 // packZarr packs an array of Zarr, or all arrays of a group.
-func (a *app) packZarr(ctx context.Context, src string, dst target, f *packFlags, encode blosc.EncodeOptions) error {
+func (a *app) packZarr(ctx context.Context, src string, n *zarr.Node, dst target, f *packFlags, encode blosc.EncodeOptions) error {
 	if f.array.dtype != "" || f.array.shape != nil || f.array.order != "" {
 		return usagef("%s says what its items are: --dtype, --shape and --order are for raw bytes", human.Printable(src))
-	}
-	n, err := a.openZarr(ctx, src, f.array.deniedIsAbsent)
-	if err != nil {
-		return at(src, err)
 	}
 	if len(n.Doubt) > 0 {
 		a.warn(src, strings.Join(n.Doubt, ", ")+" is taken for absent: "+zarr.ErrMaybeAbsent.Error())
@@ -114,7 +151,7 @@ func (a *app) packZarr(ctx context.Context, src string, dst target, f *packFlags
 			return err
 		}
 		if err := a.packArray(ctx, arr, to, w, f.force, rep); err != nil {
-			return at(src, maybeAbsent(err))
+			return at(src, maybeAbsent(inArray(arr.Name, err)))
 		}
 	}
 	if group {
@@ -123,6 +160,14 @@ func (a *app) packZarr(ctx context.Context, src string, dst target, f *packFlags
 		}
 	}
 	return rep.tell(a)
+}
+
+// inArray adds the array of a group to an error that does not name it.
+func inArray(name string, err error) error {
+	if e, ok := errors.AsType[*formats.Error](err); name == "" || ok && e.Format == zarr.Format {
+		return err
+	}
+	return fmt.Errorf("%s: %w", human.Printable(name), err)
 }
 
 // maybeAbsent adds to an error about a chunk that may be absent what can be said about such.
@@ -160,6 +205,9 @@ func (a *app) zarrArrays(ctx context.Context, src string, n *zarr.Node, member s
 		return nil, err
 	}
 	if err := refused[member]; err != nil {
+		return nil, fmt.Errorf("%s: %w", human.Printable(member), err)
+	}
+	if err := a.agree(ctx, src, n.Group, arrays, member); err != nil {
 		return nil, err
 	}
 	out, err := pack.ZarrArrays(ctx, arrays)
@@ -185,4 +233,17 @@ func (a *app) zarrArrays(ctx context.Context, src string, n *zarr.Node, member s
 	return out, nil
 }
 
-var errNoArrays = errors.Join(errors.New("a group without arrays"), formats.ErrNoEntry)
+// agree holds consolidated metadata against those of the arrays that are packed.
+func (a *app) agree(ctx context.Context, src string, g *zarr.Group, arrays map[string]*zarr.Array, member string) error {
+	paths := slices.Collect(maps.Keys(arrays))
+	if member != "" {
+		paths = slices.DeleteFunc(paths, func(p string) bool { return p != member })
+	}
+	alone, err := g.Agree(ctx, paths)
+	for _, p := range alone {
+		a.warn(src, human.Printable(p)+" is in the consolidated metadata alone: it has none of its own, and may have been removed")
+	}
+	return err
+}
+
+var errNoArrays = fmt.Errorf("a group without arrays: %w", formats.ErrNoEntry)

@@ -20,6 +20,8 @@ type zarrInfo struct {
 	URI    string          `json:"uri"`
 	Arrays []zarrArrayInfo `json:"arrays"`
 	Pack   string          `json:"pack,omitempty"` // the line to type
+
+	zip string // " in a zip"
 }
 
 type zarrArrayInfo struct {
@@ -35,18 +37,36 @@ func describedZarr(name string, a *zarr.Array) zarrArrayInfo {
 	return zarrArrayInfo{Name: name, Shape: a.Shape(), DType: a.DType().String(), ChunkShape: a.ChunkShape(), Dims: a.Meta().Dims}
 }
 
-// zarrInfo describes a folder that is called like Zarr; false if it is none. It reads metadata alone.
-func (t *folderContent) zarrInfo(ctx context.Context) (description, bool, error) {
-	n, err := t.a.openZarr(ctx, t.uri, false)
+// tellZarr says what a zip of Zarr has.
+func (a *app) tellZarr(ctx context.Context, uri string) error {
+	d, ok, err := a.zarrInfo(ctx, uri)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return errNothingThere // it was replaced a moment ago
+	case a.flags.json:
+		return writeJSON(a.stdout, d.json)
+	}
+	return d.table.Print(a.stdout)
+}
+
+// zarrInfo describes what a URI names, if it is Zarr; false if it is none. It reads metadata alone.
+func (a *app) zarrInfo(ctx context.Context, uri string) (description, bool, error) {
+	n, err := a.openZarr(ctx, uri, false)
 	if errors.Is(err, formats.ErrNoEntry) {
 		return description{}, false, nil
 	}
 	if err != nil {
 		return description{}, true, err
 	}
-	in := zarrInfo{Format: zarr.Format, URI: t.uri, Arrays: []zarrArrayInfo{}}
-	stem := strings.TrimSuffix(path.Base(strings.TrimRight(t.uri, "/")), ".zarr")
-	in.Pack = fmt.Sprintf("farread pack %s %s.b2nd", human.Printable(strings.TrimRight(t.uri, "/")), human.Printable(stem))
+	in := zarrInfo{Format: zarr.Format, URI: uri, Arrays: []zarrArrayInfo{}}
+	src, stem := strings.TrimRight(uri, "/"), path.Base(strings.TrimRight(uri, "/"))
+	if zipNamed(uri) {
+		in.zip, stem = " in a zip", stem[:len(stem)-len(".zip")]
+	}
+	stem = strings.TrimSuffix(stem, ".zarr")
+	in.Pack = fmt.Sprintf("farread pack %s %s.b2nd", human.Printable(quoted(src)), human.Printable(quoted(stem)))
 	if n.Array != nil {
 		in.Arrays = append(in.Arrays, describedZarr("", n.Array))
 	} else {
@@ -60,7 +80,7 @@ func (t *folderContent) zarrInfo(ctx context.Context) (description, bool, error)
 		for _, name := range slices.Sorted(maps.Keys(refused)) {
 			in.Arrays = append(in.Arrays, zarrArrayInfo{Name: name, Refused: refused[name].Error()})
 		}
-		in.Pack = fmt.Sprintf("farread pack %s %s/ --format b2nd", human.Printable(strings.TrimRight(t.uri, "/")), human.Printable(stem))
+		in.Pack = fmt.Sprintf("farread pack %s %s/ --format b2nd", human.Printable(quoted(src)), human.Printable(quoted(stem)))
 		if len(arrays) == 0 {
 			in.Pack = ""
 		}
@@ -71,7 +91,7 @@ func (t *folderContent) zarrInfo(ctx context.Context) (description, bool, error)
 func (in *zarrInfo) table() *human.Table {
 	out := human.NewTable("", "")
 	out.Add("uri", human.Printable(in.URI))
-	out.Add("format", in.Format+", which farread reads when it is packed")
+	out.Add("format", in.Format+in.zip+", which farread reads when it is packed")
 	addArrays(out, in.Arrays)
 	if in.Pack != "" {
 		out.Add("pack", in.Pack)

@@ -50,6 +50,9 @@ func newOutput(w formats.Output, m Meta, o WriteOptions, buffers int64) (*output
 	if n := g.chunkMemory(buffers); n > o.MaxMemory {
 		return nil, fail("writer", formats.ErrTooLarge, "chunks of %d bytes take %d bytes of memory, %d allowed: choose smaller chunks", g.chunkBytes, n, o.MaxMemory)
 	}
+	if most := min(o.Limits.MaxEntries, o.Limits.MaxMeta/8); g.chunks.Total > most { // cframe would say so when it has written as many
+		return nil, fail("writer", formats.ErrTooLarge, "%d chunks of %d bytes, %d chunks allowed: choose larger chunks", g.chunks.Total, g.chunkBytes, most)
+	}
 	layer, err := AppendMeta(nil, m)
 	if err != nil {
 		return nil, err

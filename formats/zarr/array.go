@@ -21,6 +21,7 @@ import (
 type Array struct {
 	meta *Meta
 	s    Store
+	dir  string // in the store that was opened, if the array is one of a group
 	o    Options
 	it   items
 	grid nd.Grid // of ChunkShape
@@ -35,6 +36,9 @@ const keptShards = 64 << 20
 func newArray(s Store, m *Meta, o Options) *Array {
 	a := &Array{meta: m, s: s, o: o, it: items{m.DType.ItemSize(), wordSize(m.DType), m.Fill}}
 	a.grid, _ = nd.NewGrid(m.Shape, m.ChunkShape) // Meta.check has made one
+	if b, ok := s.(below); ok {
+		a.dir = b.folder
+	}
 	a.shards.Max = keptShards
 	return a
 }
@@ -82,16 +86,17 @@ func (a *Array) ReadChunk(ctx context.Context, dst []byte, at []int64) (found bo
 		return false, nil
 	}
 	if err != nil {
-		return false, within(chunkName(key), err)
+		return false, within(a.chunkName(key), err)
 	}
 	defer bufpool.Put(src)
 	if err := a.meta.enc.decode(dst, src, a.meta.ChunkShape, &a.it); err != nil {
-		return false, within(chunkName(key), err)
+		return false, within(a.chunkName(key), err)
 	}
 	return true, nil
 }
 
-func chunkName(key string) string { return fmt.Sprintf("chunk %q", key) }
+// chunkName names a chunk or shard in errors, with the path of the array in its group.
+func (a *Array) chunkName(key string) string { return fmt.Sprintf("chunk %q", a.dir+key) }
 
 func innerName(at []int64) string { return "chunk " + strings.Trim(fmt.Sprint(at), "[]") }
 
@@ -128,11 +133,11 @@ func (a *Array) readInner(ctx context.Context, dst []byte, at []int64) (bool, er
 		outer[i], inner[i] = n/s.grid.Count[i], n%s.grid.Count[i]
 	}
 	key := a.meta.keys.of(outer)
-	name := chunkName(key) + " " + innerName(inner)
+	name := a.chunkName(key) + " " + innerName(inner)
 	index, data := rangeio.Steps(ctx)
 	sh, err := a.shard(index, key)
 	if err != nil {
-		return false, within(chunkName(key), err)
+		return false, within(a.chunkName(key), err)
 	}
 	if sh.r == nil {
 		a.it.put(dst)

@@ -76,16 +76,16 @@ func (s memStore) Open(_ context.Context, key string, _, _ int64) (rangeio.Reade
 	return rangeio.FromReaderAt(strings.NewReader(string(p)), int64(len(p))), nil
 }
 
-func (s memStore) Folders(_ context.Context, folder string) ([]string, error) {
-	var out []string
+func (s memStore) Folders(_ context.Context, folder string) ([]zarr.Folder, error) {
+	var out []zarr.Folder
 	for key := range s {
 		if rest, ok := strings.CutPrefix(key, folder); ok {
-			if name, _, ok := strings.Cut(rest, "/"); ok && !slices.Contains(out, name) {
-				out = append(out, name)
+			if name, _, ok := strings.Cut(rest, "/"); ok && !slices.Contains(out, zarr.Folder{Name: name}) {
+				out = append(out, zarr.Folder{Name: name})
 			}
 		}
 	}
-	slices.Sort(out)
+	slices.SortFunc(out, func(x, y zarr.Folder) int { return strings.Compare(x.Name, y.Name) })
 	return out, nil
 }
 

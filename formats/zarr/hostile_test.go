@@ -200,11 +200,11 @@ func (s treeStore) Open(_ context.Context, key string, _, _ int64) (rangeio.Read
 	return rangeio.FromReaderAt(strings.NewReader(group), int64(len(group))), nil
 }
 
-func (treeStore) Folders(_ context.Context, folder string) ([]string, error) {
+func (treeStore) Folders(_ context.Context, folder string) ([]zarr.Folder, error) {
 	if strings.Count(folder, "/") == 30 {
 		return nil, nil
 	}
-	return []string{"a", "b"}, nil
+	return []zarr.Folder{{Name: "a"}, {Name: "b"}}, nil
 }
 
 // TestManyGroups: groups that are in each other, and so would be very many, end, too.

@@ -57,7 +57,7 @@ func (m *Meta) check(object []int64, l formats.Limits) error {
 		return fail("shape", formats.ErrTooLarge, "%d axes, at most %d", len(m.Shape), nd.MaxDims)
 	}
 	if n, err := nd.Prod(m.Shape); err != nil || n > math.MaxInt64/item {
-		return corrupt("shape", "%v of items of %d bytes", m.Shape, item)
+		return corrupt("shape", "%v of items of %d bytes are more than 2^63 bytes", m.Shape, item)
 	}
 	if err := m.cells("chunks", object, item, l); err != nil {
 		return err

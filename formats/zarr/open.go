@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -248,11 +249,12 @@ func (g *Group) walk(ctx context.Context, folder string, depth int, left *int64,
 	nodes, errs := make([]*Node, len(names)), make([]error, len(names))
 	const side = 16 // by side
 	err = par.Do(ctx, len(names), side, func(ctx context.Context, i int) error {
-		if errs[i] = checkPath(folder + names[i]); errs[i] == nil {
-			nodes[i], errs[i] = Open(ctx, Below(g.s, folder+names[i]+"/"), g.o)
+		name := names[i].Name
+		if errs[i] = cmp.Or(names[i].Err, checkPath(folder+name)); errs[i] == nil {
+			nodes[i], errs[i] = Open(ctx, Below(g.s, folder+name+"/"), g.o)
 		}
 		if errs[i] != nil && !errors.Is(errs[i], formats.ErrUnsupported) && !errors.Is(errs[i], formats.ErrNoEntry) {
-			return within(folder+names[i], errs[i])
+			return within(folder+name, errs[i])
 		}
 		return nil
 	})
@@ -260,6 +262,7 @@ func (g *Group) walk(ctx context.Context, folder string, depth int, left *int64,
 		return err
 	}
 	for i, name := range names {
+		name := name.Name
 		switch {
 		case errors.Is(errs[i], formats.ErrNoEntry): // a folder of something else
 			continue

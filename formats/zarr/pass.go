@@ -248,7 +248,7 @@ func (a *Array) readRun(ctx context.Context, key string, list []*passChunk) erro
 	index, data := rangeio.Steps(ctx)
 	sh, err := a.shard(index, key)
 	if err != nil {
-		return within(chunkName(key), err)
+		return within(a.chunkName(key), err)
 	}
 	spans, src := make([]rangeio.Span, 0, len(list)), make([][]byte, len(list))
 	defer func() {
@@ -263,7 +263,7 @@ func (a *Array) readRun(ctx context.Context, key string, list []*passChunk) erro
 		for i, k := range c.at {
 			inner[i] = k % s.grid.Count[i]
 		}
-		return chunkName(key) + " " + innerName(inner)
+		return a.chunkName(key) + " " + innerName(inner)
 	}
 	for i, c := range list {
 		text := name(c)
@@ -281,7 +281,7 @@ func (a *Array) readRun(ctx context.Context, key string, list []*passChunk) erro
 	}
 	slices.SortFunc(spans, func(x, y rangeio.Span) int { return int(min(max(x.Off-y.Off, -1), 1)) })
 	if err := sh.read(data, spans); err != nil {
-		return within(chunkName(key), err)
+		return within(a.chunkName(key), err)
 	}
 	names := make([]string, len(list))
 	for i, c := range list {

@@ -182,13 +182,13 @@ func (a *Array) lookAt(ctx context.Context, o met) (l looked, err error) {
 			return l, nil
 		}
 		if err != nil {
-			return l, within(chunkName(o.key), err)
+			return l, within(a.chunkName(o.key), err)
 		}
 		return looked{bytes: r.Size()}, nil
 	}
 	r, places, err := a.openShard(ctx, o.key)
 	if err != nil || r == nil {
-		return l, within(chunkName(o.key), err)
+		return l, within(a.chunkName(o.key), err)
 	}
 	l.lens = []int64{}
 	put := func(p place) error {
@@ -197,7 +197,7 @@ func (a *Array) lookAt(ctx context.Context, o met) (l looked, err error) {
 			return nil
 		}
 		if err := p.check(r.Size(), r.Size()); err != nil {
-			return within(chunkName(o.key), err)
+			return within(a.chunkName(o.key), err)
 		}
 		l.lens = append(l.lens, p.n)
 		l.bytes += p.n

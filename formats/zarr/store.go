@@ -18,9 +18,17 @@ type Store interface {
 	// object under the key, the error matches formats.ErrNoEntry; if the store refuses to say
 	// whether there is one, ErrMaybeAbsent.
 	Open(ctx context.Context, key string, head, tail int64) (rangeio.Reader, error)
-	// Folders names the folders in a folder: "" or a key that ends in a slash. A store without
+	// Folders returns the folders in a folder: "" or a key that ends in a slash. A store without
 	// listings says so by an error that matches formats.ErrUnsupported.
-	Folders(ctx context.Context, folder string) ([]string, error)
+	Folders(ctx context.Context, folder string) ([]Folder, error)
+}
+
+// A Folder is a folder in a folder of a Store.
+type Folder struct {
+	Name string
+	// Err says why it is not looked into, as of a link that leads out of the store: what it may
+	// have is refused by its name. It matches formats.ErrUnsupported.
+	Err error
 }
 
 // Keys of metadata.
@@ -108,7 +116,7 @@ func (b below) Open(ctx context.Context, key string, head, tail int64) (rangeio.
 	return b.Store.Open(ctx, b.folder+key, head, tail)
 }
 
-func (b below) Folders(ctx context.Context, folder string) ([]string, error) {
+func (b below) Folders(ctx context.Context, folder string) ([]Folder, error) {
 	return b.Store.Folders(ctx, b.folder+folder)
 }
 

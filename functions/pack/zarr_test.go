@@ -32,8 +32,8 @@ func (s zarrs) Open(ctx context.Context, key string, head, tail int64) (rangeio.
 	return ob, nil
 }
 
-func (s zarrs) Folders(context.Context, string) ([]string, error) {
-	return []string{"time", "t", "u", "x", "y"}, nil
+func (s zarrs) Folders(context.Context, string) ([]zarr.Folder, error) {
+	return []zarr.Folder{{Name: "time"}, {Name: "t"}, {Name: "u"}, {Name: "x"}, {Name: "y"}}, nil
 }
 
 // add writes an array of int64 whose items are i*i, or i*step if step is not 0.

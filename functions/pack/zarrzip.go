@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,6 +17,35 @@ import (
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
 )
+
+// maxZipTop is how many folders, each the only one in the one before, Zarr may lie in.
+const maxZipTop = 8
+
+// ZarrTop returns the folder of a zip with files of such names in which Zarr lies: "", or a key that ends in a
+// slash, if there is no other folder beside it but those of desktops. ok is false if there is no Zarr.
+func ZarrTop(names iter.Seq[string]) (folder string, ok bool) {
+	for range maxZipTop {
+		only, several := "", false
+		for key := range names {
+			rest, in := strings.CutPrefix(key, folder)
+			name, _, sub := strings.Cut(rest, "/")
+			switch {
+			case !in || isJunk(name) && !slices.Contains(zarr.Documents(), name):
+			case !sub && slices.Contains(zarr.Documents(), name):
+				return folder, true
+			case sub && only == "":
+				only = name
+			case sub:
+				several = several || name != only
+			}
+		}
+		if only == "" || several {
+			return "", false
+		}
+		folder += only + "/"
+	}
+	return "", false
+}
 
 // ZarrZip returns the hierarchy of Zarr that a zip holds, at its top or in its only folder. It
 // costs the requests for the directory; each object then one, or two if it is a shard that is stored as it is; one that is compressed is
@@ -31,13 +62,8 @@ func ZarrZip(ctx context.Context, obj *objstore.Object, l Limits) (zarr.Store, e
 	for i, m := range z.members {
 		s.at[m.name] = i
 	}
-	if slices.ContainsFunc(zarr.Documents(), func(key string) bool { _, ok := s.at[key]; return ok }) {
-		return s, nil
-	}
-	if top, _ := s.Folders(ctx, ""); len(top) == 1 {
-		return zarr.Below(s, top[0]+"/"), nil
-	}
-	return s, nil
+	top, _ := ZarrTop(maps.Keys(s.at))
+	return zarr.Below(s, top), nil
 }
 
 type zarrZip struct {
@@ -86,16 +112,16 @@ func (s *zarrZip) Open(ctx context.Context, key string, head, tail int64) (range
 }
 
 // Folders implements zarr.Store.
-func (s *zarrZip) Folders(_ context.Context, folder string) ([]string, error) {
+func (s *zarrZip) Folders(_ context.Context, folder string) ([]zarr.Folder, error) {
 	have := map[string]bool{}
-	var out []string
+	var out []zarr.Folder
 	for key := range s.at {
 		rest, ok := strings.CutPrefix(key, folder)
 		if name, _, sub := strings.Cut(rest, "/"); ok && sub && !have[name] {
 			have[name] = true
-			out = append(out, name)
+			out = append(out, zarr.Folder{Name: name})
 		}
 	}
-	slices.Sort(out)
+	slices.SortFunc(out, func(x, y zarr.Folder) int { return strings.Compare(x.Name, y.Name) })
 	return out, nil
 }

@@ -29,6 +29,9 @@ func Plural(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
+	if stem, ok := strings.CutSuffix(noun, "is"); ok { // axis
+		return Count(n) + " " + stem + "es"
+	}
 	return Count(n) + " " + noun + "s"
 }
 

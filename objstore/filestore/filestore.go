@@ -19,7 +19,7 @@
 //     between the check and the rename.
 //   - Symbolic links are followed while they stay inside the folder; listings
 //     show those to files and pass over those to folders, unless the prefix goes
-//     through one. Files whose names are not UTF-8 are not listed.
+//     through one; Links names them. An error by a link that is not followed is ErrLink. Files whose names are not UTF-8 are not listed.
 package filestore
 
 import (
@@ -168,7 +168,7 @@ func (b *Bucket) within(ctx context.Context, f func(*os.Root) error) error {
 func stat(root *os.Root, key, name string) (objstore.Info, error) {
 	i, err := root.Stat(name)
 	if err != nil {
-		return objstore.Info{}, err
+		return objstore.Info{}, linked(root, name, err)
 	}
 	if err := regular(i); err != nil {
 		return objstore.Info{}, err

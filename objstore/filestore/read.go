@@ -95,10 +95,10 @@ func (b *Bucket) file(ctx context.Context, key string, o objstore.GetOptions) (*
 // open opens a regular file.
 func open(root *os.Root, name string) (*kept, error) {
 	i, err := root.Stat(name) // opening a pipe would wait for its writer
-	if err == nil {
-		err = regular(i)
-	}
 	if err != nil {
+		return nil, linked(root, name, err)
+	}
+	if err := regular(i); err != nil {
 		return nil, err
 	}
 	f, err := root.Open(name)
@@ -118,7 +118,7 @@ func open(root *os.Root, name string) (*kept, error) {
 
 func regular(i fs.FileInfo) error {
 	if !i.Mode().IsRegular() {
-		return fmt.Errorf("not a regular file: %w", objstore.ErrNotFound)
+		return irregular{}
 	}
 	return nil
 }
