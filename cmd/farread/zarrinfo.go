@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/zarr"
+	"github.com/farread/farread/functions/pack"
 	"github.com/farread/farread/internal/human"
 )
 
@@ -35,37 +35,77 @@ func describedZarr(name string, a *zarr.Array) zarrArrayInfo {
 	return zarrArrayInfo{Name: name, Shape: a.Shape(), DType: a.DType().String(), ChunkShape: a.ChunkShape(), Dims: a.Meta().Dims}
 }
 
-// zarrInfo describes a folder that is called like Zarr; false if it is none. It reads metadata alone.
-func (t *folderContent) zarrInfo(ctx context.Context) (description, bool, error) {
-	n, err := t.a.openZarr(ctx, t.uri, false)
+// lookZarr describes what a URI names, if it is called like Zarr and is that.
+func (a *app) lookZarr(ctx context.Context, uri string, how aim) (in *zarrInfo, ok bool, err error) {
+	if how.offset != 0 || how.raw || !zarrNamed(uri) {
+		return nil, false, nil
+	}
+	return a.zarrInfo(ctx, uri)
+}
+
+// list lists the arrays.
+func (in *zarrInfo) list(l *listing) error {
+	l.head("ARRAY", "TYPE", "SHAPE", "CHUNKS", "DIMS", "")
+	for _, x := range in.Arrays {
+		name, refused := x.Name, ""
+		if name == "" {
+			name = "."
+		}
+		if x.Refused != "" {
+			refused = "left out: " + x.Refused
+		}
+		shape, chunks := "", ""
+		if x.Refused == "" {
+			shape, chunks = human.Shape(x.Shape), human.Shape(x.ChunkShape)
+		}
+		if err := l.add(x, human.Printable(name), x.DType, shape, chunks, human.Printable(strings.Join(x.Dims, ", ")), human.Printable(refused)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// zarrInfo describes what is called like Zarr; false if it is none. It reads metadata alone.
+func (a *app) zarrInfo(ctx context.Context, uri string) (*zarrInfo, bool, error) {
+	n, err := a.openZarr(ctx, uri, false)
 	if errors.Is(err, formats.ErrNoEntry) {
-		return description{}, false, nil
+		return nil, false, nil
 	}
 	if err != nil {
-		return description{}, true, err
+		return nil, true, err
 	}
-	in := zarrInfo{Format: zarr.Format, URI: t.uri, Arrays: []zarrArrayInfo{}}
-	stem := strings.TrimSuffix(path.Base(strings.TrimRight(t.uri, "/")), ".zarr")
-	in.Pack = fmt.Sprintf("farread pack %s %s.b2nd", human.Printable(strings.TrimRight(t.uri, "/")), human.Printable(stem))
+	in := zarrInfo{Format: zarr.Format, URI: uri, Arrays: []zarrArrayInfo{}}
+	src := strings.TrimRight(uri, "/")
+	stem := zarrStem(baseOf(target{uri: src, key: src}))
 	if n.Array != nil {
 		in.Arrays = append(in.Arrays, describedZarr("", n.Array))
-	} else {
-		arrays, refused, err := n.Group.Arrays(ctx)
-		if err != nil {
-			return description{}, true, err
-		}
-		for _, name := range slices.Sorted(maps.Keys(arrays)) {
-			in.Arrays = append(in.Arrays, describedZarr(name, arrays[name]))
-		}
-		for _, name := range slices.Sorted(maps.Keys(refused)) {
-			in.Arrays = append(in.Arrays, zarrArrayInfo{Name: name, Refused: refused[name].Error()})
-		}
-		in.Pack = fmt.Sprintf("farread pack %s %s/ --format b2nd", human.Printable(strings.TrimRight(t.uri, "/")), human.Printable(stem))
-		if len(arrays) == 0 {
-			in.Pack = ""
+		in.Pack = typedLine(src, stem+pack.ArraySuffix)
+		return &in, true, nil
+	}
+	arrays, refused, err := n.Group.Arrays(ctx)
+	if err != nil {
+		return nil, true, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(arrays)) {
+		in.Arrays = append(in.Arrays, describedZarr(name, arrays[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(refused)) {
+		in.Arrays = append(in.Arrays, zarrArrayInfo{Name: name, Refused: refused[name].Error()})
+	}
+	if len(arrays) > 0 {
+		in.Pack = typedLine(src, stem+"/") + " --format b2nd"
+	}
+	return &in, true, nil
+}
+
+// zarrStem is the name of Zarr without what says that it is Zarr.
+func zarrStem(base string) string {
+	for _, suffix := range []string{zarrZipSuffix, ".zarr"} {
+		if n := len(base) - len(suffix); n > 0 && strings.EqualFold(base[n:], suffix) {
+			return base[:n]
 		}
 	}
-	return description{in, in.table()}, true, nil
+	return base
 }
 
 func (in *zarrInfo) table() *human.Table {
@@ -74,7 +114,7 @@ func (in *zarrInfo) table() *human.Table {
 	out.Add("format", in.Format+", which farread reads when it is packed")
 	addArrays(out, in.Arrays)
 	if in.Pack != "" {
-		out.Add("pack", in.Pack)
+		out.Add("pack", human.Printable(in.Pack))
 	}
 	return out
 }

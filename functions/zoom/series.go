@@ -40,6 +40,8 @@ type About struct {
 	Rows     int64            // samples of each track; of a table its rows
 	Bytes    int64            // bytes of the samples in the source; for a CSV its stored size, for Parquet that of its columns
 	Warnings []string         // texts for people: what was guessed, left out, or differs from its header
+	Columns  []string         // of a table: names of all columns
+	Times    []int            // of a table: those whose cells are the times
 }
 
 // A Block is some rows of a series: the values of each track. At constant rate all
