@@ -241,7 +241,7 @@ func (s imageAlone) About() pack.About {
 }
 
 // Names implements pack.Lister.
-func (s imageAlone) Names(context.Context) ([]string, error) {
+func (s imageAlone) Names(context.Context) ([]string, error) { //nolint:unparam // a method of pack.Lister
 	return []string{path.Base(s.ob.Info().Key)}, nil
 }
 

@@ -65,6 +65,7 @@ func (p *peeked) command() string {
 		return typedLine(p.uri, stem+".gulp")
 	case peek.Series, peek.Array:
 		return typedLine(p.uri, stem+string(p.Pack))
+	case peek.Images, peek.Items:
 	}
 	return typedLine(p.uri, p.base+string(p.Pack))
 }
