@@ -30,8 +30,9 @@ type itemSelection struct {
 	shape []int64     // shape of the selected items
 	// fortran says that the whole array is written with the first axis running fastest.
 	fortran bool
-	format  string // format of the output file
-	columns int    // of the screen, on which a person reads it at once; 0: the output is none
+	format  string   // format of the output file
+	columns int      // of the screen, on which a person reads it at once; 0: the output is none
+	corners *corners // the items that a screen shows of too many; nil: all are read
 	s       selector
 }
 
@@ -145,10 +146,10 @@ func (x *itemSelection) sink(out string) (sink.Sink, error) {
 	if given := changed(x.s.picture.flags); len(given) > 0 && x.format != render.PNG {
 		return nil, usagef("--%s goes with .png and --format png", given[0])
 	}
-	if n, err := x.box.Items(); x.format == render.Text && (err != nil || n > render.MaxText) {
-		return nil, usagef("%s items are too many to show: name a file with -o, or a --format for stdout", human.Count(n))
-	}
 	x.columns = x.t.a.columns(out)
+	if err := x.abridge(); err != nil {
+		return nil, err
+	}
 	return x.t.a.byteSink(out)
 }
 
@@ -211,16 +212,27 @@ func (x *itemSelection) copy(ctx context.Context, w sink.Sink, b bar) error {
 			return err
 		}
 	}
-	err := render.Array(w, x.dtype, x.shape, o, func(put func(p []byte) error) error {
+	shape := x.shape
+	if x.corners != nil {
+		o.Short, shape = true, x.corners.shape(x.shape, len(x.box.OutShape))
+	}
+	err := render.Array(w, x.dtype, shape, o, func(put func(p []byte) error) error {
 		if x.total() <= 0 {
 			return nil
+		}
+		if x.corners != nil {
+			p, err := x.corners.read(ctx, x)
+			if err != nil {
+				return err
+			}
+			return put(p)
 		}
 		return x.each(ctx, func(p []byte) error {
 			b.add(int64(len(p)))
 			return put(p)
 		})
 	})
-	if err == nil {
+	if err == nil && x.corners == nil {
 		x.remark()
 	}
 	return err

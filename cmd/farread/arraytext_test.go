@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -75,5 +76,58 @@ func TestScreen(t *testing.T) {
 				t.Errorf("%s: %s on a terminal is another", c.name, form)
 			}
 		}
+	}
+}
+
+// TestScreenOfMany: of an array of any size a terminal gets its corners, as NumPy prints them, and no more is read; a
+// pipe gets an error.
+func TestScreenOfMany(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	made := func(name, typ string, shape, chunk string, n int) string {
+		var p []byte
+		for i := range n {
+			p = binary.LittleEndian.AppendUint32(p, uint32(i))
+		}
+		name = filepath.Join(dir, name)
+		write(t, name+".raw", p)
+		run(t, "pack", name+".raw", name+".b2nd", "--dtype", typ, "--shape", shape, "--chunk-shape", chunk, "--codec", "zstd-1")
+		return name + ".b2nd"
+	}
+	line := made("line", "<i4", "2000000", "100000", 2_000_000)
+	cube := made("cube", "<i4", "20,100,30", "5,50,30", 60_000)
+	pairs := made("pairs", "[('a', '<u2'), ('b', '<u2')]", "20000", "5000", 20_000)
+	row := func(at, n int) string {
+		return fmt.Sprintf("[%5d %5d %5d ... %5d %5d %5d]", at, at+1, at+2, at+n-3, at+n-2, at+n-1)
+	}
+	planeOf := func(at int) string {
+		return "[" + strings.Join([]string{row(at, 30), row(at+30, 30), row(at+60, 30), "...", row(at+97*30, 30), row(at+98*30, 30), row(at+99*30, 30)}, "\n  ") + "]"
+	}
+	whole := "[" + strings.Join([]string{planeOf(0), planeOf(3000), planeOf(6000), "...", planeOf(51000), planeOf(54000), planeOf(57000)}, "\n\n ") + "]\n"
+	for _, c := range []struct{ name, slice, want string }{
+		{line, "...", "[      0       1       2 ... 1999997 1999998 1999999]\n"},
+		{line, "::-2", "[1999999 1999997 1999995 ...       5       3       1]\n"},
+		{line, "10:1000010", "[     10      11      12 ... 1000007 1000008 1000009]\n"},
+		{cube, "...", whole},
+		{cube, "3, :, ::-1", ""},
+		{cube, "..., 29:0:-7", ""},
+		{pairs, "...", "    a  b\n    0  0\n    1  0\n    2  0\n  ...\n19997  0\n19998  0\n19999  0\n"},
+	} {
+		got := runner{screen: true}.run(t, "slice", c.name, c.slice, "--stats")
+		if c.want != "" && got.stdout != c.want || got.code != exitOK {
+			t.Errorf("%s [%s]: exit %d\n%s%s, want\n%s", c.name, c.slice, got.code, got.stdout, got.stderr, c.want)
+		}
+		if c.name == line {
+			var s struct{ Bytes int64 }
+			if err := json.Unmarshal([]byte(got.stderr), &s); err != nil || s.Bytes > 300_000 {
+				t.Errorf("[%s]: read %d bytes of 8 MB", c.slice, s.Bytes)
+			}
+		}
+		if r := (runner{}).run(t, "slice", c.name, c.slice); c.want != "" && (r.code != exitUsage || !strings.Contains(r.stderr, "items are too many to show: name a file with -o")) {
+			t.Errorf("[%s] in a pipe: exit %d %s", c.slice, r.code, r.stderr)
+		}
+	}
+	if got := (runner{screen: true}).run(t, "get", line, "-o", "-"); got.stdout != "[      0       1       2 ... 1999997 1999998 1999999]\n" {
+		t.Error(got)
 	}
 }

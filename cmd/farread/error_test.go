@@ -56,7 +56,7 @@ func TestErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	name := sample(t, dir)
-	text := filepath.Join(dir, "notes.txt")
+	text := filepath.Join(dir, "notes.bin")
 	write(t, text, []byte("nothing special"))
 	write(t, filepath.Join(dir, "index.json"), []byte(`{"a": {"meta_data": [], "frame_info": []}}`))
 	array := filepath.Join(t.TempDir(), "x.npy")

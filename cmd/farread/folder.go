@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path"
+	"strings"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/peek"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/internal/human"
@@ -34,14 +37,12 @@ type folderInfo struct {
 	Arrays []zarrArrayInfo            `json:"arrays,omitempty"`
 	Attrs  map[string]json.RawMessage `json:"attrs,omitempty"`
 	Stale  []string                   `json:"stale,omitempty"`
+	// What is said of a folder of images that becomes a gulp.
+	Contents *peek.Found `json:"contents,omitempty"`
+	Pack     string      `json:"pack,omitempty"` // the line that packs it
 }
 
 func (t *folderContent) info(ctx context.Context) (description, error) {
-	if isZarr(t.uri) {
-		if d, ok, err := t.a.zarrInfo(ctx, t.uri); ok {
-			return d, err
-		}
-	}
 	h, err := t.held(ctx)
 	switch {
 	case err != nil:
@@ -63,7 +64,32 @@ func (t *folderContent) info(ctx context.Context) (description, error) {
 		addArrays(out, f.Arrays)
 		addJSON(out, "attrs", f.Attrs)
 	}
+	if g == nil {
+		t.images(&f, h, out)
+	}
 	return description{f, out}, nil
+}
+
+// images tells what pack makes of the folder, if all files are images or belong to them.
+func (t *folderContent) images(f *folderInfo, h heldFolder, out *human.Table) {
+	names := make([]string, len(h.list))
+	for i, in := range h.list {
+		names[i] = strings.TrimPrefix(in.Key, h.prefix)
+	}
+	found, ok := peek.Folder(names)
+	if !ok || int64(len(names)) < h.n {
+		return
+	}
+	src := strings.TrimRight(t.uri, "/")
+	stem := path.Base(src)
+	if stem == "." || stem == ".." || stem == "/" || strings.HasSuffix(src, ":") {
+		stem = "frames"
+	}
+	f.Contents, f.Pack = &found, typedLine(src+"/", stem+string(found.Pack))
+	for _, l := range found.Lines {
+		out.Add(l.Name, human.Printable(l.Value))
+	}
+	out.Add("pack", human.Printable(f.Pack))
 }
 
 func (t *folderContent) pick(ctx context.Context, _ selector) (selection, error) {

@@ -101,8 +101,39 @@ func notRead(srcs []string, err error) error {
 			return fmt.Errorf("%w (the columns of Parquet become a series: a .zoom)", err)
 		}
 		if kind != "" {
-			return fmt.Errorf("%w (%s is not read: save its arrays with numpy.save, or tables as CSV, and pack these)", err, kind)
+			return fmt.Errorf("%w (%s is not read: %s)", err, kind, instead(kind))
 		}
+	}
+	return err
+}
+
+// instead says what to do with a file of a kind that is not read.
+func instead(kind string) string {
+	switch kind {
+	case "NetCDF", "GRIB":
+		return "xarray makes Zarr of it, xarray.open_dataset(file).to_zarr(\"x.zarr\"), which pack takes"
+	case "HDF5":
+		return "save its arrays with numpy.save, or as Zarr by xarray, and pack these"
+	case "Excel":
+		return "save the sheet as CSV, and pack that"
+	case "Arrow", "Avro", "ORC":
+		return "write it as Parquet, which pack takes"
+	case "TIFF":
+		return "save it as PNG, or its pixels with numpy.save, and pack these"
+	}
+	return "save its arrays with numpy.save, or tables as CSV, and pack these"
+}
+
+// whatToDo adds to an error about what info looks at what can be done with it.
+func whatToDo(uri string, err error) error {
+	if !errors.Is(err, formats.ErrUnsupported) {
+		return err
+	}
+	switch kind := all.Foreign(uri); {
+	case kind == "Parquet" || kind == "Zarr":
+		return fmt.Errorf("%w (but called so: what is in it is no %s)", err, kind)
+	case kind != "":
+		return fmt.Errorf("%w (%s)", err, instead(kind))
 	}
 	return err
 }

@@ -21,13 +21,15 @@ greatest number. Of a zoom-cache file it says origin, tracks and index, and how
 many packets, samples and levels the tracks have where the file has an index, is local,
 or with --scan, which reads all of it. Any other folder is summed up.
 
-Of what is no dataset yet, a .npy, .npz, .wav, .csv, .tar, .zip, .parquet or an
-image, it says what is in it, as far as its head and its directory tell, and the line
-to type that packs it.`,
+Of what is no dataset yet, .npy, .npz, .wav, .csv, .tsv, .txt, .log, .jsonl, .ndjson
+(and .gz or .zst of these), .parquet, .tar, .tar.gz, .tar.zst, .zip, images, a folder of
+images, and Zarr in a folder, a prefix, a zip or on a server, it says what is in it, as
+far as its head, its directory or its metadata tell, and the line to type that packs it.`,
 		Example: `  farread info s3://frames/clips/sunrise.tar.gulp
   farread info s3://arrays/temperature.b2nd
   farread info s3://frames/train/ --json
-  farread info https://host/day.wav`,
+  farread info https://host/day.wav
+  farread info s3://climate/era5.zarr`,
 		Args: exactly("URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return at(args[0], objstore.Again(cmd.Context(), func() error { return a.info(cmd.Context(), args[0], how) }))
@@ -39,15 +41,20 @@ to type that packs it.`,
 }
 
 func (a *app) info(ctx context.Context, uri string, how aim) error {
+	if in, ok, err := a.lookZarr(ctx, uri, how); ok {
+		return a.tellZarr(in, err)
+	}
 	if p, err := a.peek(ctx, uri, how); p != nil || err != nil {
 		if p.holdsZarr() {
-			return a.tellZarr(ctx, uri)
+			if in, ok, err := a.zarrInfo(ctx, uri); ok {
+				return a.tellZarr(in, err)
+			}
 		}
 		return a.tellPeek(p, err)
 	}
 	c, err := a.open(ctx, uri, how)
 	if err != nil {
-		return err
+		return whatToDo(uri, err)
 	}
 	d, err := c.info(ctx)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/farread/farread"
+	"github.com/farread/farread/cmd/farread/internal/peek"
+	"github.com/farread/farread/formats/all"
+	"github.com/farread/farread/formats/zarr"
 	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/objstore"
 )
@@ -26,9 +30,10 @@ func newLs(a *app) *cobra.Command {
 frames and meta_data; the chunks of a Blosc2 frame or array; the chunks or items of a
 Bloscpack file, with their names where they are files; the tracks of a zoom-cache
 file; or the objects of any other
-folder or prefix, everything below it included. --objects lists the objects of a
-dataset, too. Of a .npz, .zip or .tar it lists the members, of a .csv the columns, as
-info sees them.
+folder or prefix, everything below it included, with the format that each name promises.
+--objects lists the objects of a dataset and of Zarr, too. Of Zarr it lists the arrays,
+of a .npz, .zip or .tar the members, of a .csv or .parquet the columns, as info sees
+them.
 
 Of a frame's chunks the index tells where they begin and which of them are not
 stored at all (special: zeros, nan, uninit). Their exact sizes, and which are special by
@@ -77,12 +82,22 @@ func (l *listing) add(v any, cells ...string) error {
 }
 
 func (a *app) ls(ctx context.Context, uri string, how aim, scan bool) error {
+	if in, ok, err := a.lookZarr(ctx, uri, how); ok {
+		if err != nil {
+			return err
+		}
+		l := &listing{w: a.stdout, json: a.flags.json}
+		if err := in.list(l); err != nil || l.json {
+			return err
+		}
+		return l.t.Print(a.stdout)
+	}
 	if p, err := a.peek(ctx, uri, how); p != nil || err != nil {
 		return a.listPeek(p, err)
 	}
 	c, err := a.open(ctx, uri, how)
 	if err != nil {
-		return err
+		return whatToDo(uri, err)
 	}
 	if _, folder := c.(*folderContent); how.raw && !folder {
 		return usagef("--objects lists a folder, and %s is none", human.Printable(uri))
@@ -298,6 +313,25 @@ func (l *listing) objects(ctx context.Context, t *folderContent) error {
 	return unlisted(failed)
 }
 
+// promised is the format that the name of an object promises; of one in a folder of Zarr, that.
+func promised(name string) string {
+	if format := farread.NameOf(name); format != "" {
+		return format
+	}
+	if strings.HasSuffix(strings.ToLower(name), zarrZipSuffix) {
+		return zarr.Format
+	}
+	if format := peek.Named(path.Base(name)); format != "" {
+		return format
+	}
+	for part := range strings.SplitSeq(path.Dir(name), "/") {
+		if isZarr(part) {
+			return zarr.Format
+		}
+	}
+	return strings.ToLower(all.Foreign(name))
+}
+
 // kept writes the entries that were kept, under the names of the columns.
 func (l *listing) kept(t *folderContent, h *heldFolder, head []string, g *farread.Group) error {
 	if l.t == nil {
@@ -316,7 +350,7 @@ func (l *listing) kept(t *folderContent, h *heldFolder, head []string, g *farrea
 func (l *listing) object(t *folderContent, prefix string, in objstore.Info, g *farread.Group) error {
 	name := strings.TrimPrefix(in.Key, prefix)
 	o := objectLine{URI: strings.TrimSuffix(t.uri, "/") + "/" + name, Size: in.Size, Time: in.ModTime}
-	format := farread.NameOf(name)
+	format := promised(name)
 	if format != "" {
 		o.Format = &format
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/farread/farread/functions/pack"
 	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/objstore"
+	"github.com/farread/farread/rangeio"
 )
 
 // An input is one SRC of pack.
@@ -78,6 +79,13 @@ func (a *app) input(ctx context.Context, uri string, own func(place string) bool
 		if name, ok := strings.CutPrefix(b.Name(), "s3://"); ok {
 			i := ob.Info()
 			in.upload = &functions.Upload{Bucket: name, Key: key, ETag: i.ETag, VersionID: i.VersionID, Size: i.Size}
+		}
+		if isImageName(key) {
+			in.source, err = imageObject(ctx, ob)
+			if in.source != nil || err != nil {
+				in.upload = nil // no rule makes a gulp of it
+				return in, err
+			}
 		}
 		in.source, err = pack.Archive(ctx, ob, pack.Options{})
 		return in, err
@@ -184,9 +192,11 @@ func (a *app) localFolder(in input, own func(place string) bool) (input, error) 
 	return in, nil
 }
 
-func isLocalImage(src string) bool {
-	ext := strings.ToLower(filepath.Ext(src))
-	return (ext == ".jpg" || ext == ".jpeg" || isImageSuffix(ext) && ext != ".bmp") && !strings.Contains(src, "://")
+func isLocalImage(src string) bool { return isImageName(src) && !strings.Contains(src, "://") }
+
+func isImageName(name string) bool {
+	ext := strings.ToLower(path.Ext(filepath.ToSlash(name)))
+	return ext == ".jpg" || ext == ".jpeg" || isImageSuffix(ext) && ext != ".bmp"
 }
 
 // images is a source of local files that were named one by one.
@@ -208,6 +218,38 @@ func newImages(paths []string) (*images, error) {
 		s.size += info.Size()
 	}
 	return s, nil
+}
+
+// An imageAlone is a source of one object of a store, an image.
+type imageAlone struct{ ob *objstore.Object }
+
+// imageObject is an object as a source, if it begins as an image does; else nil.
+func imageObject(ctx context.Context, ob *objstore.Object) (pack.Source, error) {
+	head := make([]byte, min(64, ob.Size()))
+	if len(head) == 0 {
+		return nil, nil //nolint:nilnil // who reads it as an archive has the error
+	}
+	if err := ob.ReadRanges(ctx, []rangeio.Span{{P: head}}); err != nil || pack.ImageKind(head) == "" {
+		return nil, err
+	}
+	return imageAlone{ob}, nil
+}
+
+// About implements pack.Source.
+func (s imageAlone) About() pack.About {
+	return pack.About{Format: "files", Name: "frames", Size: s.ob.Size()}
+}
+
+// Names implements pack.Lister.
+func (s imageAlone) Names(context.Context) ([]string, error) { //nolint:unparam // a method of pack.Lister
+	return []string{path.Base(s.ob.Info().Key)}, nil
+}
+
+// Each implements pack.Source.
+func (s imageAlone) Each(ctx context.Context, f func(pack.File, io.Reader) error) error {
+	r := s.ob.NewReader(ctx, objstore.ReadOptions{})
+	defer r.Close()
+	return f(pack.File{Name: path.Base(s.ob.Info().Key), Size: s.ob.Size(), Off: -1}, r)
 }
 
 // About implements pack.Source.

@@ -73,8 +73,11 @@ func TestPackLayouts(t *testing.T) {
 	}
 	write(t, at("none/a.jpg"), imageOf(t, "photo.jpg"))
 	write(t, at("none/labels.csv"), []byte("id,n\nx,1\ny,2\n"))
-	if got := run(t, "pack", at("none"), at("none.gulp"), "--layout", "flat"); !strings.Contains(got, "none of 2 labels is about an image here (the first: x)") {
-		t.Error(got)
+	if r := (runner{}).run(t, "pack", at("none"), at("none.gulp"), "--layout", "flat"); r.code != exitCorrupt || !strings.Contains(r.stderr, `labels: "labels.csv": it is for other images: none of its labels (2, the first about "x") fits one here, such as "a.jpg"`) {
+		t.Errorf("exit %d %s", r.code, r.stderr)
+	}
+	if _, err := os.Stat(at("none.gulp")); err == nil {
+		t.Error("none.gulp is there")
 	}
 	for want, args := range map[string][]string{
 		"--layout rows: want one of clips, imagefolder, webdataset, flat": {at("none"), at("x.gulp"), "--layout", "rows"},

@@ -52,19 +52,33 @@ func (a *app) peek(ctx context.Context, uri string, how aim) (*peeked, error) {
 // command is the line that packs the object.
 func (p *peeked) command() string {
 	stem := strings.TrimSuffix(p.base, path.Ext(p.base))
-	switch p.Pack {
-	case "":
-		return ""
-	case "/":
-		return fmt.Sprintf("farread pack %s %s/ --format b2nd", quoted(p.uri), quoted(stem))
-	case ".gulp":
-		if len(p.Entry) == 0 { // one image
-			return fmt.Sprintf("farread pack FOLDER/ %s", quoted(stem+p.Pack))
-		}
-	case ".zoom", ".b2nd":
-		return fmt.Sprintf("farread pack %s %s", quoted(p.uri), quoted(stem+p.Pack))
+	switch e := strings.ToLower(path.Ext(p.base)); e {
+	case ".gz", ".zst", ".zstd":
+		stem = strings.TrimSuffix(stem, path.Ext(stem))
 	}
-	return fmt.Sprintf("farread pack %s %s", quoted(p.uri), quoted(p.base+p.Pack))
+	switch p.Pack {
+	case peek.Nothing:
+		return ""
+	case peek.Arrays:
+		return typedLine(p.uri, stem+"/") + " --format b2nd"
+	case peek.Image:
+		return typedLine(p.uri, stem+".gulp")
+	case peek.Series, peek.Array:
+		return typedLine(p.uri, stem+string(p.Pack))
+	case peek.Images, peek.Items:
+	}
+	return typedLine(p.uri, p.base+string(p.Pack))
+}
+
+// typedLine is a line to type.
+func typedLine(src, dst string) string { return "farread pack " + typed(src) + " " + typed(dst) }
+
+// typed is a path or a URI for a shell, which no command takes for a flag.
+func typed(name string) string {
+	if strings.HasPrefix(name, "-") {
+		name = "./" + name
+	}
+	return quoted(name)
 }
 
 // quoted is a word for a shell, if it has to be.
@@ -101,7 +115,7 @@ func (a *app) tellPeek(p *peeked, err error) error {
 			name = "inside"
 		}
 		if i == most {
-			t.Add("", fmt.Sprintf("and %s more: farread ls", human.Count(int64(len(p.Entry)-most)+max(p.More, 0))))
+			t.Add("", fmt.Sprintf("and %s more: farread ls %s", human.Count(int64(len(p.Entry)-most)+max(p.More, 0)), human.Printable(typed(p.uri))))
 			break
 		}
 		t.Add(name, entryText(e))
@@ -116,7 +130,7 @@ func (a *app) tellPeek(p *peeked, err error) error {
 func entryText(e peek.Entry) string {
 	text := human.Printable(e.Name)
 	if e.What != "" {
-		text += " " + human.Printable(e.What)
+		text += ": " + human.Printable(e.What)
 	}
 	if e.Size >= 0 {
 		text += ", " + human.Size(e.Size)

@@ -80,7 +80,7 @@ func TestPeek(t *testing.T) {
 	}
 	write(t, at("p.png"), pic.Bytes())
 	write(t, at("q.jpg"), photo(t, 1))
-	write(t, at("t.parquet"), []byte("PAR1 data data \x05\x00\x00\x00PAR1"))
+	write(t, at("t.parquet"), testFile(t, "../../functions/zoom/testdata/realparquet/iowa-utc-ms.parquet"))
 	web := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	defer web.Close()
 	for name, c := range map[string]struct {
@@ -88,16 +88,16 @@ func TestPeek(t *testing.T) {
 		want             []string
 	}{
 		"a.npy":      {1, 1, []string{"shape   (300, 200)", "dtype   <f4", "farread pack URI a.b2nd"}},
-		"a.npz":      {5, 4, []string{"arrays   3", "m1 (300, 200) <f4, 234 KiB", "farread pack URI a/ --format b2nd"}},
+		"a.npz":      {5, 4, []string{"arrays   3", "m1: (300, 200) <f4, 234 KiB", "farread pack URI a/ --format b2nd"}},
 		"many.zip":   {3, 2, []string{"files     3,000", "unpacked  4.3 MiB", "and 2,988 more: farread ls", "farread pack URI many.zip.blp"}},
 		"photos.zip": {2, 1, []string{"files     3", "farread pack URI photos.zip.gulp"}},
 		"day.wav":    {1, 1, []string{"channels  2", "rate      8,000 Hz", "samples   32,000 of pcm-i16", "length    4s", "farread pack URI day.zoom"}},
-		"x.csv":      {1, 1, []string{"columns    3", "rows       about 10,", "separator  ';'", "temp numbers (1.5)", "site text (roof)", "farread pack URI x.zoom"}},
-		"text.tsv":   {1, 1, []string{"rows       1", "farread pack URI text.tsv.blp"}},
+		"x.csv":      {1, 1, []string{"columns  3", "rows     about 9,99", "temp: a track of f64", "site: passed over", "by the first 64 KiB; pack reads all", "farread pack URI x.zoom"}},
+		"text.tsv":   {1, 1, []string{"lines   2", "farread pack URI text.tsv.blp"}},
 		"x.tar":      {1, 1, []string{"1 file in the first 64 KiB", "f0.jpg, 98 KiB", "farread pack URI x.tar.gulp"}},
 		"p.png":      {1, 1, []string{"format  png", "40 x 30"}},
-		"q.jpg":      {1, 1, []string{"format  jpeg", "farread pack FOLDER/ q.gulp"}},
-		"t.parquet":  {2, 1, []string{"footer  5 B", "farread pack URI t.zoom"}},
+		"q.jpg":      {1, 1, []string{"format  jpeg", "farread pack URI q.gulp"}},
+		"t.parquet":  {2, 1, []string{"rows     51", "farread pack URI t.zoom"}},
 	} {
 		uri := web.URL + "/" + name
 		r := runner{}.run(t, "info", uri, "--stats")

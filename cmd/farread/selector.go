@@ -23,6 +23,7 @@ type selector struct {
 	format  string // format of OUT; "": by its suffix
 	picture pictureFlags
 	plot    bool // the command is view
+	drawn   bool // and makes a picture
 	look    lookFlags
 	flags   *pflag.FlagSet // the flags that select; nil: there is no command line
 }

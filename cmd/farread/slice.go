@@ -43,8 +43,8 @@ OUT's suffix, or --format, says how the items are written:
           or, of items with members, a column for each member and a row for each item
 Without -o a small slice is shown as a table, with --json as JSON. A terminal gets it as
 NumPy prints it: in nested brackets, in lines of its width, and of more than 1,000 items
-the first and last three along each axis; a file or pipe gets all. -o - writes to
-stdout, as --format says.
+the first and last three along each axis, of more than 10,000 without reading others. A
+file or pipe gets all. -o - writes to stdout, as --format says.
 
 --where EXPR gives only the items of the slice that match (without SLICE, of the
 array), each with its index in the array: as at and v in .json and .npy (a

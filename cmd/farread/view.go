@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -35,8 +36,8 @@ OUT's suffix, or --format, says how they are written:
           entry, exit
   .dat    with --width: as peaks.js and audiowaveform have it, in version 2, of
           --bits 16 or 8; --format peaks is their JSON. Floats count from -1 to 1
-  .png .svg  with --width: a plot over the time, in UTC where the file has an
-          origin: the band from least to greatest, a pixel for each point, and the
+  .png .svg  a plot over the time, in UTC where the file has an origin, of --width
+          points (1000): the band from least to greatest, a pixel for each point, and the
           mean; samples themselves where they are that far apart. --tracks A,B has up
           to 24 tracks in one plot, each with its colour and its name in a legend
 Without -o a table is shown, with --json that JSON. Of a damaged file --resync takes
@@ -56,6 +57,14 @@ light on dark.
 --open needs no --width: it opens the page of farread serve in the browser, at these
 tracks and this time, and prints its address (with --json as {"url"}), until Ctrl-C.
 Without --track all tracks are shown. Nothing but this file is served, on this machine.`
+
+// drawn reports whether OUT is a picture, which has a width of its own.
+func drawn(out, format string) bool {
+	if format == "" {
+		format = strings.ToLower(strings.TrimPrefix(filepath.Ext(out), "."))
+	}
+	return format == render.PNG || format == render.SVG
+}
 
 func newView(a *app) *cobra.Command {
 	var (
@@ -86,7 +95,7 @@ func newView(a *app) *cobra.Command {
 			if f := render.Views(); sel.format != "" && !slices.Contains(f, sel.format) {
 				return usagef("--format %q: want %s", sel.format, strings.Join(f, ", "))
 			}
-			sel.plot = !pg
+			sel.plot, sel.drawn = !pg, drawn(out, sel.format)
 			if err := sel.parse(args[1:]); err != nil {
 				return err
 			}

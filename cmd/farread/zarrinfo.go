@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/zarr"
+	"github.com/farread/farread/functions/pack"
 	"github.com/farread/farread/internal/human"
 )
 
@@ -37,55 +37,91 @@ func describedZarr(name string, a *zarr.Array) zarrArrayInfo {
 	return zarrArrayInfo{Name: name, Shape: a.Shape(), DType: a.DType().String(), ChunkShape: a.ChunkShape(), Dims: a.Meta().Dims}
 }
 
-// tellZarr says what a zip of Zarr has.
-func (a *app) tellZarr(ctx context.Context, uri string) error {
-	d, ok, err := a.zarrInfo(ctx, uri)
+// lookZarr describes what a URI names, if it is called like Zarr and is that.
+func (a *app) lookZarr(ctx context.Context, uri string, how aim) (in *zarrInfo, ok bool, err error) {
+	if how.offset != 0 || how.raw || !zarrNamed(uri) {
+		return nil, false, nil
+	}
+	return a.zarrInfo(ctx, uri)
+}
+
+// tellZarr prints what zarrInfo has found.
+func (a *app) tellZarr(in *zarrInfo, err error) error {
 	switch {
 	case err != nil:
 		return err
-	case !ok:
-		return errNothingThere // it was replaced a moment ago
 	case a.flags.json:
-		return writeJSON(a.stdout, d.json)
+		return writeJSON(a.stdout, in)
 	}
-	return d.table.Print(a.stdout)
+	return in.table().Print(a.stdout)
 }
 
-// zarrInfo describes what a URI names, if it is Zarr; false if it is none. It reads metadata alone.
-func (a *app) zarrInfo(ctx context.Context, uri string) (description, bool, error) {
+// list lists the arrays.
+func (in *zarrInfo) list(l *listing) error {
+	l.head("ARRAY", "TYPE", "SHAPE", "CHUNKS", "DIMS", "")
+	for _, x := range in.Arrays {
+		name, refused := x.Name, ""
+		if name == "" {
+			name = "."
+		}
+		if x.Refused != "" {
+			refused = "left out: " + x.Refused
+		}
+		shape, chunks := "", ""
+		if x.Refused == "" {
+			shape, chunks = human.Shape(x.Shape), human.Shape(x.ChunkShape)
+		}
+		if err := l.add(x, human.Printable(name), x.DType, shape, chunks, human.Printable(strings.Join(x.Dims, ", ")), human.Printable(refused)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// zarrInfo describes what is called like Zarr; false if it is none. It reads metadata alone.
+func (a *app) zarrInfo(ctx context.Context, uri string) (*zarrInfo, bool, error) {
 	n, err := a.openZarr(ctx, uri, false)
 	if errors.Is(err, formats.ErrNoEntry) {
-		return description{}, false, nil
+		return nil, false, nil
 	}
 	if err != nil {
-		return description{}, true, err
+		return nil, true, err
 	}
 	in := zarrInfo{Format: zarr.Format, URI: uri, Arrays: []zarrArrayInfo{}}
-	src, stem := strings.TrimRight(uri, "/"), path.Base(strings.TrimRight(uri, "/"))
 	if zipNamed(uri) {
-		in.zip, stem = " in a zip", stem[:len(stem)-len(".zip")]
+		in.zip = " in a zip"
 	}
-	stem = strings.TrimSuffix(stem, ".zarr")
-	in.Pack = fmt.Sprintf("farread pack %s %s.b2nd", human.Printable(quoted(src)), human.Printable(quoted(stem)))
+	src := strings.TrimRight(uri, "/")
+	stem := zarrStem(baseOf(target{uri: src, key: src}))
 	if n.Array != nil {
 		in.Arrays = append(in.Arrays, describedZarr("", n.Array))
-	} else {
-		arrays, refused, err := n.Group.Arrays(ctx)
-		if err != nil {
-			return description{}, true, err
-		}
-		for _, name := range slices.Sorted(maps.Keys(arrays)) {
-			in.Arrays = append(in.Arrays, describedZarr(name, arrays[name]))
-		}
-		for _, name := range slices.Sorted(maps.Keys(refused)) {
-			in.Arrays = append(in.Arrays, zarrArrayInfo{Name: name, Refused: refused[name].Error()})
-		}
-		in.Pack = fmt.Sprintf("farread pack %s %s/ --format b2nd", human.Printable(quoted(src)), human.Printable(quoted(stem)))
-		if len(arrays) == 0 {
-			in.Pack = ""
+		in.Pack = typedLine(src, stem+pack.ArraySuffix)
+		return &in, true, nil
+	}
+	arrays, refused, err := n.Group.Arrays(ctx)
+	if err != nil {
+		return nil, true, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(arrays)) {
+		in.Arrays = append(in.Arrays, describedZarr(name, arrays[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(refused)) {
+		in.Arrays = append(in.Arrays, zarrArrayInfo{Name: name, Refused: refused[name].Error()})
+	}
+	if len(arrays) > 0 {
+		in.Pack = typedLine(src, stem+"/") + " --format b2nd"
+	}
+	return &in, true, nil
+}
+
+// zarrStem is the name of Zarr without what says that it is Zarr.
+func zarrStem(base string) string {
+	for _, suffix := range []string{zarrZipSuffix, ".zarr", ".zip"} {
+		if n := len(base) - len(suffix); n > 0 && strings.EqualFold(base[n:], suffix) {
+			return base[:n]
 		}
 	}
-	return description{in, in.table()}, true, nil
+	return base
 }
 
 func (in *zarrInfo) table() *human.Table {
@@ -94,7 +130,7 @@ func (in *zarrInfo) table() *human.Table {
 	out.Add("format", in.Format+in.zip+", which farread reads when it is packed")
 	addArrays(out, in.Arrays)
 	if in.Pack != "" {
-		out.Add("pack", in.Pack)
+		out.Add("pack", human.Printable(in.Pack))
 	}
 	return out
 }

@@ -24,10 +24,17 @@ type zoomSelection struct {
 
 var _ selection = (*zoomSelection)(nil)
 
+// pictureWidth is how many points a picture of a series has if --width does not say it.
+const pictureWidth = 1000
+
 // pick selects a track and a time.
 func (t *zoomContent) pick(ctx context.Context, s selector) (selection, error) {
 	if s.viewing() {
 		return t.pickView(ctx, s)
+	}
+	if s.plot && s.drawn {
+		s.width = pictureWidth
+		return t.pickWidth(ctx, s)
 	}
 	if s.plot {
 		return nil, usagef("missing --width W, how many points, --level L, stored summaries, or --open, the page")

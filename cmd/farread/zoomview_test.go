@@ -219,6 +219,14 @@ func TestZoomViewForms(t *testing.T) {
 	if got := string(testFile(t, out)); got != run(t, "view", name, "--track", "1", "--level", "5", "--json") {
 		t.Errorf("%s", got)
 	}
+	for _, picture := range []string{"x.png", "x.svg"} {
+		run(t, "view", name, "--track", "1", "-o", filepath.Join(dir, picture))
+		got := testFile(t, filepath.Join(dir, picture))
+		run(t, "view", name, "--track", "1", "--width", "1000", "-o", filepath.Join(dir, picture))
+		if string(got) != string(testFile(t, filepath.Join(dir, picture))) {
+			t.Errorf("%s without --width is another", picture)
+		}
+	}
 	for _, c := range []struct {
 		code int
 		text string

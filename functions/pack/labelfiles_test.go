@@ -33,7 +33,7 @@ func TestLabelsOfFiles(t *testing.T) {
 		"windows":  {tree, "labels.csv", "path,label\ncats\\c1\\0001.jpg,a\n", map[string]string{"cats/c1": `[{"label":"a"}]`, "dogs/d1": `[{"label":"dogs"}]`}},
 		"no names": {tree, "labels.csv", "id,,label,Label,,\ncats/c1,,a,b,x,\n", map[string]string{"cats/c1": `[{"":"x","Label":"b","label":"a"}]`, "dogs/d1": `[{"label":"dogs"}]`}},
 		"inside":   {tree, "cats/labels.csv", "file,label\nc1/0001.jpg,a\n", map[string]string{"cats/c1": `[{"label":"a"}]`, "dogs/d1": `[{"label":"dogs"}]`}},
-		"two ends": {append([]string{"birds/c1/1.jpg"}, tree...), "labels.csv", "file,label\nc1.mp4,a\n", map[string]string{"birds/c1": `[{"label":"birds"}]`, "cats/c1": `[{"label":"cats"}]`, "dogs/d1": `[{"label":"dogs"}]`}},
+		"two ends": {append([]string{"birds/c1/1.jpg"}, tree...), "labels.csv", "file,label\nc1.mp4,a\nd1.mp4,b\n", map[string]string{"birds/c1": `[{"label":"birds"}]`, "cats/c1": `[{"label":"cats"}]`, "dogs/d1": `[{"label":"b"}]`}},
 		"id first": {tree, "labels.csv", "file,id\na.jpg,c1\n", map[string]string{"cats/c1": `[{"file":"a.jpg","label":"cats"}]`, "dogs/d1": `[{"label":"dogs"}]`}},
 		"flat":     {flat, "labels.csv", "file,label\nimg_1.jpg,a\nx-7.jpeg,b\n", map[string]string{"img": `[{"label":"a"}]`, "x": `[{"label":"b"}]`}},
 		"alone":    {[]string{"photo.jpg", "other.jpg"}, "labels.csv", "file,label\nphoto.jpg,a\nother.jpg,b\n", map[string]string{"up": `[{"file":"photo.jpg","label":"a"}, {"file":"other.jpg","label":"b"}]`}},

@@ -29,6 +29,7 @@ type labels struct {
 	layout Layout
 	l      Limits
 	size   int64
+	from   string // name of the first file of labels
 }
 
 func newLabels(upload string, l Limits) *labels {
@@ -71,6 +72,9 @@ func (t *labels) file(name string, r io.Reader) error {
 	}
 	if t.size += int64(len(b)); t.size > t.l.Text {
 		return kit.TooLarge("more than %d bytes of labels", t.l.Text)
+	}
+	if t.from == "" {
+		t.from = name
 	}
 	b = bytes.TrimPrefix(b, []byte("\uFEFF"))
 	if !utf8.Valid(b) {
@@ -207,6 +211,16 @@ func (t *labels) of(x subject, own fields) ([]json.RawMessage, error) {
 		out = append(out, b)
 	}
 	return out, nil
+}
+
+// other is the error for labels that are all about other images; image is one that is here.
+func (t *labels) other(image string) error {
+	n, all, first := t.unused()
+	if all == 0 || n < all {
+		return nil
+	}
+	return kit.Fail("labels", fmt.Sprintf("%.200q", t.from), -1, kit.Corrupt("it is for other images: none of its labels (%d, the first about %.80q) fits one here, such as %.80q; an id fits, or the name of a file",
+		all, first, image))
 }
 
 // unused counts labels whose id has no frames here, and all: one labels file often serves

@@ -312,6 +312,9 @@ func (s *stream) finish() error {
 			}
 		}
 	}
+	if err := s.labels.other(s.order[0].names[0]); err != nil {
+		return err
+	}
 	s.res.Layout = s.layout
 	s.tally()
 	return nil

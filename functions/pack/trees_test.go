@@ -189,12 +189,12 @@ func TestTextsBeforeImages(t *testing.T) {
 func TestLabelsWithIDAndFile(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ files, want string }{
-		"numbers":      {"a.jpg\nb.jpg\nlabels.csv=id,filename,n\\n1,a.jpg,5\\n2,b.jpg,6", `[{"id":2,"n":6}]`},
-		"upper case":   {"a.jpg\nb.jpg\nlabels.csv=ID,Path,n\\n1,set/a.jpg,5\\n2,set/b.jpg,6", `[{"ID":2,"n":6}]`},
-		"ids":          {"a.jpg\nb.jpg\nlabels.csv=id,filename,n\\na,x.jpg,5\\nb,y.jpg,6", `[{"filename":"y.jpg","n":6}]`},
-		"some ids":     {"a.jpg\nb.jpg\nlabels.csv=id,file,n\\n1,a.jpg,5\\nb,a.jpg,6", `[{"file":"a.jpg","n":6}]`},
-		"in folders":   {"x/a.jpg\nx/b.jpg\nlabels.csv=id,path,n\\n1,x/a.jpg,5\\n2,x/b.jpg,6", `[{"id":2,"n":6}]`},
-		"none of both": {"a.jpg\nb.jpg\nlabels.csv=id,path,n\\n1,c.jpg,5", `[{}]`},
+		"numbers":    {"a.jpg\nb.jpg\nlabels.csv=id,filename,n\\n1,a.jpg,5\\n2,b.jpg,6", `[{"id":2,"n":6}]`},
+		"upper case": {"a.jpg\nb.jpg\nlabels.csv=ID,Path,n\\n1,set/a.jpg,5\\n2,set/b.jpg,6", `[{"ID":2,"n":6}]`},
+		"ids":        {"a.jpg\nb.jpg\nlabels.csv=id,filename,n\\na,x.jpg,5\\nb,y.jpg,6", `[{"filename":"y.jpg","n":6}]`},
+		"some ids":   {"a.jpg\nb.jpg\nlabels.csv=id,file,n\\n1,a.jpg,5\\nb,a.jpg,6", `[{"file":"a.jpg","n":6}]`},
+		"in folders": {"x/a.jpg\nx/b.jpg\nlabels.csv=id,path,n\\n1,x/a.jpg,5\\n2,x/b.jpg,6", `[{"id":2,"n":6}]`},
+		"one of two": {"a.jpg\nb.jpg\nlabels.csv=id,path,n\\n1,c.jpg,5\\n2,a.jpg,6", `[{}]`},
 	} {
 		for way, got := range everyWay(t, tree(t, c.files), pack.Flat) {
 			id := "b"
@@ -214,5 +214,23 @@ func TestLabelsWithIDAndFile(t *testing.T) {
 	}
 	if !errors.Is(err, formats.ErrCorrupt) || !strings.Contains(err.Error(), `labels: file "a.jpg" is labelled twice`) {
 		t.Error(err)
+	}
+}
+
+// TestLabelsOfOthers: labels that fit no image here are an error that names their file; nothing is published.
+func TestLabelsOfOthers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ files, want string }{
+		{"x/a.jpg\nx/b.jpg\nlabels.csv=id,path,n\\n1,y/c.jpg,5", `labels: "labels.csv": it is for other images: none of its labels (1, the first about "y/c.jpg") fits one here, such as "a.jpg"`},
+		{"x/a.jpg\nx/labels.json={\"q\":1,\"r\":2}", `labels: "x/labels.json": it is for other images: none of its labels (2, the first about "q")`},
+	} {
+		in, out := stores()
+		err := run(t, in, out, put(t, in, "up.tar", tarOf(t, tree(t, c.files)), nil), pack.Options{})
+		if !errors.Is(err, formats.ErrCorrupt) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+		for o, err := range out.List(t.Context(), "") {
+			t.Errorf("%s is there, %v", o.Key, err)
+		}
 	}
 }

@@ -337,6 +337,7 @@ func parseFloat(cell string) (float64, error) {
 // settle chooses time 0 and the ticks: the coarsest power of ten of a second in which
 // every stamp is exact.
 func (t *table) settle(span *csvSpan) {
+	t.about.Columns, t.about.Times = t.names, t.times
 	if t.epoch && t.from < oldest && !t.iso && !t.since { // an unset clock, or another kind of number
 		t.epoch = false
 	}

@@ -41,17 +41,33 @@ func openParquet(ctx context.Context, obj *objstore.Object, say CSVOptions) (Ser
 	if err != nil {
 		return nil, err
 	}
+	s, err := beginParquet(ctx, obj, f, say)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.readTimes(ctx); err != nil {
+		return nil, s.placed(err)
+	}
+	return s, nil
+}
+
+// placed is an error with the object as its place, if it has none.
+func (s *columnar) placed(err error) error {
+	if unplaced(err) {
+		err = kit.Fail(formatParquet, s.t.obj.Info().Key, -1, err)
+	}
+	return err
+}
+
+// beginParquet reads the first row, which tells the columns of the times.
+func beginParquet(ctx context.Context, obj *objstore.Object, f *parquet.File, say CSVOptions) (*columnar, error) {
 	t := &table{obj: obj, say: say, comma: ',', width: len(f.Columns()), about: About{Format: formatParquet, Bytes: obj.Size()}}
 	s := &columnar{t: t, f: f}
+	var err error
 	if t.zone, err = ParseZone(say.Zone); err != nil {
 		return nil, err
 	}
-	bad := func(err error) (Series, error) {
-		if unplaced(err) {
-			err = kit.Fail(formatParquet, obj.Info().Key, -1, err)
-		}
-		return nil, err
-	}
+	bad := func(err error) (*columnar, error) { return nil, s.placed(err) }
 	switch {
 	case t.width == 0:
 		return bad(kit.Corrupt("no columns"))
@@ -74,9 +90,6 @@ func openParquet(ctx context.Context, obj *objstore.Object, say CSVOptions) (Ser
 		if c := f.Columns()[i]; c.Type == parquet.Other {
 			return bad(kit.Unsupported("column %.60q has no times, but %s; %s says otherwise", c.Name, c.Kind, sayColumn))
 		}
-	}
-	if err := s.readTimes(ctx); err != nil {
-		return bad(err)
 	}
 	return s, nil
 }

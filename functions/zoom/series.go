@@ -41,6 +41,8 @@ type About struct {
 	Bytes    int64            // bytes of the samples in the source; for a CSV its stored size, for Parquet that of its columns
 	Back     string           // where in a table the first time is that lies before the one above it, as "line 3"; "": nowhere
 	Warnings []string         // texts for people: what was guessed, left out, or differs from its header
+	Columns  []string         // of a table: names of all columns
+	Times    []int            // of a table: those whose cells are the times
 }
 
 // back says for an error where times go back.

@@ -44,6 +44,9 @@ type ArrayOptions struct {
 	// Columns are those of a terminal on which text is shown: it is printed as NumPy does,
 	// with only some of many items. 0: it is a file, and has all.
 	Columns int
+	// Short says that the shape and the items are what is left of a longer array of which a terminal shows a part: along each longer axis
+	// Shown items, of which the first and the last Edge are its own and the one between is not shown.
+	Short   bool
 	Picture picture.Options // options of a .png
 	// Plot draws a .png or .svg with axes around; nil: a .png is the items alone.
 	Plot   *picture.Plot
@@ -98,7 +101,7 @@ func newEncoder(d dtype.DType, shape []int64, o ArrayOptions) (encoder, error) {
 	case CSV:
 		return &csvFile{d: d, c: newCounter(shape)}, nil
 	case Text:
-		return newText(d, shape, o.Columns), nil
+		return newText(d, shape, o.Columns, o.Short), nil
 	case Arrow:
 		return newArrow(d, shape)
 	case B2nd:

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/farread/farread/formats"
@@ -59,7 +60,7 @@ func Explain(ctx context.Context, a Labeler, box nd.Box) (Explained, error) {
 		}
 		c, _ := m.Coord(m.Dims[i])
 		if n := box.Count(i); n == 1 {
-			e.Fixed = append(e.Fixed, s.Name+"="+plain(axis.Text(box.Start[i])))
+			e.Fixed = append(e.Fixed, s.Name+"="+plain(rounded(axis.Text(box.Start[i]))))
 		}
 		along(s, axis, c.Attrs, box.Start[i], box.Step[i], box.Count(i))
 	}
@@ -145,4 +146,13 @@ func newPlot(d dtype.DType, shape []int64, o ArrayOptions) (encoder, error) {
 	f := &plotFile{*g, *o.Plot}
 	f.plot.SVG, f.plot.Map = o.Format == SVG, o.Picture
 	return f, nil
+}
+
+// rounded is a number with six digits, if it has more and a point; other texts stay.
+func rounded(text string) string {
+	f, err := strconv.ParseFloat(text, 64)
+	if short := strconv.FormatFloat(f, 'g', 6, 64); err == nil && len(short) < len(text) && strings.Contains(text, ".") {
+		return short
+	}
+	return text
 }

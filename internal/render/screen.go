@@ -13,16 +13,20 @@ import (
 // columns, and of more items than a page has only the first and last few along each axis.
 const (
 	ScreenColumns = 75 // of a terminal that does not tell its width
+	Edge          = 3  // items that are shown at each end of an axis, if not all are
 	screenItems   = 1000
-	screenEdge    = 3
 )
+
+// Shown is how many items along an axis of n stand for it where not all are shown: those at its ends, and one that
+// stands for the others.
+func Shown(n int64) int64 { return min(n, 2*Edge+1) }
 
 const ellipsis = "..."
 
 // hidden is the first axis along which the item at a place is not shown, or -1.
 func hidden(c *counter) int {
 	for i, n := range c.shape {
-		if at := c.at[i]; n > 2*screenEdge && at >= screenEdge && at < n-screenEdge {
+		if at := c.at[i]; n > 2*Edge && at >= Edge && at < n-Edge {
 			return i
 		}
 	}
@@ -39,14 +43,14 @@ type screenFile struct {
 	shown   []byte
 }
 
-// newScreen makes a screenFile for lines of so many columns. There are at most MaxText
-// items.
-func newScreen(d dtype.DType, shape []int64, columns int) *screenFile {
+// newScreen makes a screenFile for lines of so many columns. It holds those
+// that are shown.
+func newScreen(d dtype.DType, shape []int64, columns int, short bool) *screenFile {
 	n := int64(1)
 	for _, k := range shape {
 		n *= k
 	}
-	return &screenFile{d: d, c: newCounter(shape), columns: columns, short: n > screenItems}
+	return &screenFile{d: d, c: newCounter(shape), columns: columns, short: short || n > screenItems}
 }
 
 func (f *screenFile) begin(io.Writer) error { return nil }
@@ -104,8 +108,8 @@ func (p *printer) axis(i int, indent string, columns int) string {
 // along is how many parts are shown along an axis, and before which the ellipsis stands; -1:
 // none.
 func (p *printer) along(i int) (n, cut int) {
-	if p.short && p.shape[i] > 2*screenEdge {
-		return 2 * screenEdge, screenEdge
+	if p.short && p.shape[i] > 2*Edge {
+		return 2 * Edge, Edge
 	}
 	return int(p.shape[i]), -1
 }

@@ -29,15 +29,15 @@ type textFile struct {
 }
 
 // newText makes text for a terminal of so many columns, or for a file that keeps all items
-// if there are none.
-func newText(d dtype.DType, shape []int64, columns int) encoder {
+// if there are none. short says that items are left out in any case.
+func newText(d dtype.DType, shape []int64, columns int, short bool) encoder {
 	f := &textFile{d: d, c: newCounter(shape)}
 	switch {
 	case f.c.done: // begin says that nothing is selected
 	case !f.records() && columns > 0:
-		return newScreen(d, shape, columns)
+		return newScreen(d, shape, columns, short)
 	case f.records():
-		f.short = columns > 0 && newScreen(d, shape, columns).short
+		f.short = columns > 0 && newScreen(d, shape, columns, short).short
 		f.plane = [][]string{cellsOf(d.AppendColumns(nil, ""))}
 	}
 	return f

@@ -1,23 +1,21 @@
 // Package peek says what an object is that farread does not read as a dataset, but packs
-// into one: arrays of NumPy, sound, tables, archives and images. It looks at heads and directories alone.
+// into one: arrays of NumPy, sound, tables, text, archives and images. It looks at heads and directories alone.
 package peek
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"image"
-	_ "image/gif"  // so that their headers are read
-	_ "image/jpeg" // as before
-	_ "image/png"  // as before
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/npy"
@@ -30,12 +28,26 @@ import (
 
 // A Found is what an object is.
 type Found struct {
-	Format string  // "npy", "npz", "wav", "csv", "zip", "tar", "jpeg", "png", "gif", "parquet"
+	Format string  // "npy", "npz", "wav", "csv", "parquet", "jsonl", "text", "zip", "tar", "tar.gz", "jpeg", "png" …
 	Lines  []Line  // for people, in their order
 	Entry  []Entry // what is inside, as far as it was seen
 	More   int64   // entries that were not looked at; -1: nobody knows
-	Pack   string  // suffix of what farread packs it into, "/" for a folder of arrays; "": nothing
+	Pack   Output  // what farread packs it into
 }
+
+// An Output is a kind of file that pack makes.
+type Output string
+
+// What an object is packed into.
+const (
+	Nothing Output = ""
+	Array   Output = ".b2nd"
+	Arrays  Output = "/"    // a folder of arrays
+	Image   Output = "\x00" // alone in a gulp
+	Images  Output = ".gulp"
+	Items   Output = ".blp"
+	Series  Output = ".zoom"
+)
 
 // A Line is a property.
 type Line struct {
@@ -54,6 +66,7 @@ const (
 	headLen  = 64 << 10
 	maxShown = 10_000   // entries of a directory
 	maxDir   = 64 << 20 // bytes of a directory
+	maxPlain = 1 << 20  // bytes that the first ones are unpacked to
 )
 
 // Options returns how an object of the name is opened, so that Look takes few requests; ok is
@@ -64,10 +77,11 @@ func Options(name string) (o objstore.OpenOptions, ok bool) {
 		return objstore.OpenOptions{Head: headLen, Tail: headLen}, true
 	case ".zip":
 		return objstore.OpenOptions{Head: 4, Tail: headLen}, true
-	case ".npy", ".wav", ".csv", ".tsv", ".tar", ".jpg", ".jpeg", ".png", ".gif":
+	case ".parquet", ".pq":
+		return objstore.OpenOptions{Head: 4, Tail: headLen}, true
+	case ".npy", ".wav", ".csv", ".tsv", ".txt", ".log", ".jsonl", ".ndjson", ".tar", ".jpg", ".jpeg", ".png", ".gif", ".webp", ".avif",
+		".gz", ".tgz", ".zst", ".zstd", ".tzst":
 		return objstore.OpenOptions{Head: headLen}, true
-	case ".parquet":
-		return objstore.OpenOptions{Head: 4, Tail: 8}, true
 	}
 	return o, false
 }
@@ -76,7 +90,8 @@ func ext(name string) string { return strings.ToLower(path.Ext(name)) }
 
 // Look says what an object is by its bytes and its name. ok is false if the bytes are not
 // what the name promises. It makes no request for what Options has fetched; the directory of a zip that is longer
-// takes one more, and the headers of the arrays in a .npz those of pack.Arrays.
+// takes one more, the headers of the arrays in a .npz those of pack.Arrays, and a Parquet file those of
+// zoom.LookParquet.
 func Look(ctx context.Context, ob *objstore.Object, name string) (f Found, ok bool, err error) {
 	o, _ := Options(name)
 	head := make([]byte, min(o.Head, ob.Size()))
@@ -85,29 +100,93 @@ func Look(ctx context.Context, ob *objstore.Object, name string) (f Found, ok bo
 			return f, false, err
 		}
 	}
-	switch ext(name) {
+	all := int64(len(head)) == ob.Size()
+	switch e := ext(name); e {
 	case ".npy":
 		return array(ob, head)
 	case ".npz":
 		return arrays(ctx, ob)
 	case ".zip":
 		return archive(ctx, ob)
-	case ".tar":
-		return tarball(ob, head)
+	case ".parquet", ".pq":
+		return parquet(ctx, ob)
 	case ".wav":
 		return sound(ctx, ob)
-	case ".csv", ".tsv":
-		return table(ob, head)
-	case ".parquet":
-		return parquet(ctx, ob)
-	default:
-		return picture(head)
+	case ".tar":
+		f, ok = tarball("tar", head, all)
+		return f, ok, nil
+	case ".gz", ".tgz", ".zst", ".zstd", ".tzst":
+		return packed(ctx, ob, name, head)
+	case ".csv", ".tsv", ".txt", ".log", ".jsonl", ".ndjson":
+		return words(ctx, name, beginning(head, all, float64(len(head))/float64(max(ob.Size(), 1))))
 	}
+	f, ok = picture(head)
+	return f, ok, nil
+}
+
+// words describes a text by its name.
+func words(ctx context.Context, name string, t text) (f Found, ok bool, err error) {
+	format := strings.TrimPrefix(ext(name), ".")
+	switch format {
+	case "csv", "tsv", "txt":
+		return table(ctx, name, t)
+	case "log":
+		format = "text"
+	}
+	f, ok = lines(format, t)
+	return f, ok, nil
+}
+
+// packed describes what was packed by gzip or zstd, by its first bytes.
+func packed(ctx context.Context, ob *objstore.Object, name string, head []byte) (f Found, ok bool, err error) {
+	p, all, by := unpacked(head, ob.Size())
+	if by == "" || len(p) == 0 {
+		return f, false, nil
+	}
+	if pack.IsTar(p) {
+		f, ok = tarball("tar."+by, p, all)
+		return f, ok, nil
+	}
+	inner := strings.TrimSuffix(name, path.Ext(name))
+	switch ext(inner) {
+	case ".csv", ".tsv", ".txt", ".log", ".jsonl", ".ndjson":
+		f, ok, err = words(ctx, inner, beginning(p, all, float64(len(head))/float64(ob.Size())))
+		f.Format += "." + by
+		return f, ok, err
+	}
+	it, err := pack.FindItems(ctx, ob, pack.ItemOptions{})
+	if foreign(err) {
+		return f, false, nil
+	}
+	f = Found{Format: by, Pack: Items}
+	f.add("items", string(it.By))
+	return f, true, err
+}
+
+// unpacked is what the first bytes of an object hold; all reports that this is all of it.
+func unpacked(head []byte, size int64) (p []byte, all bool, by string) {
+	var r io.Reader
+	if bytes.HasPrefix(head, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(bytes.NewReader(head))
+		if err != nil {
+			return nil, false, ""
+		}
+		r, by = z, "gz"
+	} else {
+		z, err := zstd.NewReader(bytes.NewReader(head), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(64<<20))
+		if err != nil {
+			return nil, false, ""
+		}
+		defer z.Close()
+		r, by = z, "zst"
+	}
+	p, err := io.ReadAll(io.LimitReader(r, maxPlain))
+	return p, err == nil && len(p) < maxPlain && int64(len(head)) == size, by
 }
 
 // foreign reports whether an error says that the bytes are something else.
 func foreign(err error) bool {
-	return errors.Is(err, formats.ErrUnsupported) || errors.Is(err, formats.ErrCorrupt)
+	return errors.Is(err, formats.ErrUnsupported) || errors.Is(err, formats.ErrCorrupt) || errors.Is(err, formats.ErrTooLarge)
 }
 
 func array(ob *objstore.Object, head []byte) (f Found, ok bool, err error) {
@@ -122,7 +201,7 @@ func array(ob *objstore.Object, head []byte) (f Found, ok bool, err error) {
 	if err != nil {
 		return f, false, err
 	}
-	f = Found{Format: "npy", Pack: ".b2nd"}
+	f = Found{Format: "npy", Pack: Array}
 	f.add("shape", human.Shape(h.Shape))
 	f.add("dtype", h.DType.String())
 	if h.Fortran {
@@ -130,12 +209,21 @@ func array(ob *objstore.Object, head []byte) (f Found, ok bool, err error) {
 	}
 	if have := ob.Size() - n; have < size {
 		f.add("truncated", fmt.Sprintf("%s of items, the header says %s", human.Size(have), human.Size(size)))
-		f.Pack = ""
+		f.Pack = Nothing
 	}
 	return f, true, nil
 }
 
 func (f *Found) add(name, value string) { f.Lines = append(f.Lines, Line{name, value}) }
+
+// entry adds an entry, or counts it.
+func (f *Found) entry(e Entry) {
+	if len(f.Entry) == maxShown {
+		f.More++
+		return
+	}
+	f.Entry = append(f.Entry, e)
+}
 
 func arrays(ctx context.Context, ob *objstore.Object) (f Found, ok bool, err error) {
 	list, err := pack.Arrays(ctx, ob, pack.ArrayOptions{})
@@ -145,7 +233,7 @@ func arrays(ctx context.Context, ob *objstore.Object) (f Found, ok bool, err err
 	if err != nil {
 		return f, false, err
 	}
-	f = Found{Format: "npz", Pack: "/"}
+	f = Found{Format: "npz", Pack: Arrays}
 	total := int64(0)
 	for _, a := range list {
 		f.Entry = append(f.Entry, Entry{a.Name, a.NBytes, human.Shape(a.Shape) + " " + a.DType.String()})
@@ -154,130 +242,6 @@ func arrays(ctx context.Context, ob *objstore.Object) (f Found, ok bool, err err
 	f.add("arrays", human.Count(int64(len(list))))
 	f.add("decoded", human.Size(total))
 	return f, true, nil
-}
-
-// archive reads the directory of a zip: its end, and then all of it at once.
-func archive(ctx context.Context, ob *objstore.Object) (f Found, ok bool, err error) {
-	tail := make([]byte, min(headLen, ob.Size()))
-	if err := ob.ReadRanges(ctx, []rangeio.Span{{Off: ob.Size() - int64(len(tail)), P: tail}}); err != nil {
-		return f, false, err
-	}
-	end := bytes.LastIndex(tail, []byte("PK\x05\x06"))
-	if end < 0 || len(tail)-end < 22 {
-		return f, false, nil
-	}
-	r := behind{ob.WithContext(ctx), ob.Size() - int64(len(tail)), tail}
-	if off := int64(binary.LittleEndian.Uint32(tail[end+16:])); off < r.from && r.from-off <= maxDir {
-		p := make([]byte, r.from-off, ob.Size()-off)
-		if err := ob.ReadRanges(ctx, []rangeio.Span{{Off: off, P: p}}); err != nil {
-			return f, false, err
-		}
-		r.from, r.p = off, append(p, tail...)
-	}
-	z, err := zip.NewReader(r, ob.Size())
-	if err != nil {
-		return f, false, nil //nolint:nilerr // it is no zip
-	}
-	f = Found{Format: "zip"}
-	total, images := int64(0), 0
-	for _, m := range z.File {
-		if strings.HasSuffix(m.Name, "/") {
-			continue
-		}
-		total += int64(min(m.UncompressedSize64, 1<<62-uint64(total)))
-		if e := ext(m.Name); e == ".jpg" || e == ".jpeg" {
-			images++
-		}
-		if len(f.Entry) == maxShown {
-			f.More++
-			continue
-		}
-		f.Entry = append(f.Entry, Entry{m.Name, int64(min(m.UncompressedSize64, 1<<62)), ""})
-	}
-	n := int64(len(f.Entry)) + f.More
-	f.add("files", human.Count(n))
-	f.add("unpacked", human.Size(total))
-	f.Pack = ".blp"
-	if images > 0 && int64(images) == n {
-		f.Pack = ".gulp"
-	}
-	return f, true, nil
-}
-
-// behind reads an object whose bytes from an offset on are in memory.
-type behind struct {
-	io.ReaderAt
-	from int64
-	p    []byte
-}
-
-func (b behind) ReadAt(p []byte, off int64) (int, error) {
-	if off < b.from {
-		return b.ReaderAt.ReadAt(p, off)
-	}
-	n := copy(p, b.p[min(off-b.from, int64(len(b.p))):])
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
-}
-
-// tarball lists the members whose headers lie in the head.
-func tarball(ob *objstore.Object, head []byte) (f Found, ok bool, err error) {
-	f = Found{Format: "tar", More: -1}
-	jpeg := false
-	for off := int64(0); off+512 <= int64(len(head)); {
-		h := head[off : off+512]
-		if len(bytes.Trim(h, "\x00")) == 0 {
-			f.More = 0
-			break
-		}
-		size, good := octal(h[124:136])
-		if string(h[257:262]) != "ustar" || !good {
-			break
-		}
-		if kind := h[156]; kind == '0' || kind == 0 {
-			name := cString(h[:100])
-			if prefix := cString(h[345:500]); prefix != "" && string(h[257:263]) == "ustar\x00" {
-				name = prefix + "/" + name
-			}
-			f.Entry = append(f.Entry, Entry{name, size, ""})
-			jpeg = jpeg || ext(name) == ".jpg" || ext(name) == ".jpeg"
-		}
-		if size > ob.Size() {
-			break
-		}
-		off += 512 + (size+511)/512*512
-	}
-	if len(f.Entry) == 0 {
-		return f, false, nil
-	}
-	if f.More < 0 {
-		f.add("files", human.Plural(int64(len(f.Entry)), "file")+" in the first 64 KiB; a tar has no directory")
-	} else {
-		f.add("files", human.Count(int64(len(f.Entry))))
-	}
-	if f.Pack = ".blp"; jpeg {
-		f.Pack = ".gulp"
-	}
-	return f, true, nil
-}
-
-func cString(p []byte) string {
-	text, _, _ := strings.Cut(string(p), "\x00")
-	return text
-}
-
-// octal reads a number of a tar header; false for others, also those in base 256.
-func octal(p []byte) (n int64, ok bool) {
-	text := strings.Trim(string(p), " \x00")
-	for _, c := range text {
-		if c < '0' || c > '7' {
-			return 0, false
-		}
-		n = n*8 + int64(c-'0')
-	}
-	return n, text != ""
 }
 
 func sound(ctx context.Context, ob *objstore.Object) (f Found, ok bool, err error) {
@@ -292,7 +256,7 @@ func sound(ctx context.Context, ob *objstore.Object) (f Found, ok bool, err erro
 	if a.Format != "wav" || len(a.Tracks) == 0 {
 		return f, false, nil
 	}
-	f = Found{Format: "wav", Pack: ".zoom"}
+	f = Found{Format: "wav", Pack: Series}
 	t := a.Tracks[0]
 	f.add("channels", human.Count(int64(len(a.Tracks))))
 	rate := human.Count(t.Rate.Num)
@@ -306,46 +270,48 @@ func sound(ctx context.Context, ob *objstore.Object) (f Found, ok bool, err erro
 			f.add("length", time.Duration(s*1e9).Round(time.Millisecond).String())
 		}
 	}
+	for _, t := range a.Tracks {
+		f.entry(Entry{t.Name, -1, t.Codec.String()})
+	}
 	for _, w := range a.Warnings {
 		f.add("remark", w)
 	}
 	return f, true, nil
 }
 
-func picture(head []byte) (f Found, ok bool, err error) {
-	c, format, err := image.DecodeConfig(bytes.NewReader(head))
-	if err != nil {
-		return f, false, nil //nolint:nilerr // it is no image that is known
+// Named says what an object is called like: "csv" for x.csv; "" for a name that says nothing.
+func Named(name string) string {
+	e := ext(name)
+	if _, ok := Options(name); !ok {
+		return ""
 	}
-	f = Found{Format: format}
-	f.add("pixels", fmt.Sprintf("%d x %d", c.Width, c.Height))
-	if format == "jpeg" {
-		f.Pack = ".gulp"
+	switch e {
+	case ".jpg":
+		return "jpeg"
+	case ".tgz":
+		return "tar.gz"
+	case ".tzst":
+		return "tar.zst"
+	case ".pq":
+		return "parquet"
+	case ".txt", ".log":
+		return "text"
+	case ".gz", ".zst", ".zstd":
+		inner := strings.TrimSuffix(name, path.Ext(name))
+		if in := ext(inner); slices.Contains([]string{".tar", ".csv", ".tsv", ".txt", ".log", ".jsonl", ".ndjson"}, in) {
+			return strings.TrimPrefix(in+e, ".")
+		}
 	}
-	return f, true, nil
+	return strings.TrimPrefix(e, ".")
 }
 
-// parquet looks at the magic at both ends.
-func parquet(ctx context.Context, ob *objstore.Object) (f Found, ok bool, err error) {
-	if ob.Size() < 12 {
-		return f, false, nil
-	}
-	head, tail := make([]byte, 4), make([]byte, 8)
-	if err := ob.ReadRanges(ctx, []rangeio.Span{{P: head}, {Off: ob.Size() - 8, P: tail}}); err != nil {
-		return f, false, err
-	}
-	if string(head) != "PAR1" || string(tail[4:]) != "PAR1" {
-		return f, false, nil
-	}
-	f = Found{Format: "parquet", Pack: ".zoom"}
-	f.add("footer", human.Size(int64(binary.LittleEndian.Uint32(tail))))
-	return f, true, nil
-}
-
-// MarshalJSON has the properties as members.
+// MarshalJSON has the properties as members. Of properties of one name it has all, one a line.
 func (f Found) MarshalJSON() ([]byte, error) {
 	lines := map[string]string{}
 	for _, l := range f.Lines {
+		if old, ok := lines[l.Name]; ok {
+			l.Value = old + "\n" + l.Value
+		}
 		lines[l.Name] = l.Value
 	}
 	return json.Marshal(struct {
