@@ -119,7 +119,6 @@ func TestTracksInOne(t *testing.T) {
 	for _, args := range [][]string{
 		{"--tracks", "1,2", "--width", "400"}, {"--tracks", "1,1", "--width", "400", "-o", out}, {"--tracks", "1,9", "--width", "400", "-o", out}, {"--tracks", "1,2", "--track", "1", "--width", "400", "-o", out},
 		{"--tracks", "1,2", "--level", "1"}, {"--track", "1", "--width", "400", "--dark"}, {"--track", "1", "--width", "400", "-o", out, "--colors", "gray"}, {"3", "--track", "1", "--width", "400", "-o", out},
-		{"--track", "1", "-o", out},
 	} {
 		if r := (runner{}).run(t, append([]string{"view", name}, args...)...); r.code == exitOK || strings.Count(r.stderr, "\n") != 1 {
 			t.Errorf("%q: exit %d, %s", args, r.code, r.stderr)
