@@ -2,11 +2,15 @@ package b2nd_test
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
 )
 
@@ -57,5 +61,38 @@ func TestDraftAppends(t *testing.T) {
 		if len(f.b) != whole.Len() {
 			t.Errorf("%s: %d bytes after 6 appends, %d without dead ones", name, len(f.b), whole.Len())
 		}
+	}
+}
+
+// TestDraftStatistics: new chunks of a draft are written over the pages of the index, also
+// over those that did not come with the end of the file, and its statistics stay.
+func TestDraftStatistics(t *testing.T) {
+	t.Parallel()
+	const rows, row = 1200, 32 * 32
+	m := b2nd.Meta{Shape: []int64{rows, 32, 32}, ChunkShape: []int{1, 32, 32}, BlockShape: []int{1, 8, 32}, DType: "<i4"}
+	r := rand.New(rand.NewPCG(7, 8))
+	noise := func(n int) []byte {
+		p := make([]byte, 4*n)
+		for i := range p {
+			p[i] = byte(r.Uint32())
+		}
+		return p
+	}
+	p := build(t, m, noise(rows*row), b2nd.WriteOptions{Index: cframe.WithIndex, Encode: blosc.EncodeOptions{Codec: blosc.LZ4}})
+	checkStats(t, "as written", p)
+	info, err := open(t, p).Frame().Index(t.Context())
+	if err != nil || info.Size < 3*64<<10/4 {
+		t.Fatalf("an index of %d bytes is read with the end of the file: %v", info.Size, err)
+	}
+	f := &file{p}
+	for _, n := range []int{3, 200, 1} {
+		e, err := b2nd.Edit(t.Context(), f, b2nd.EditOptions{Draft: true})
+		if err == nil {
+			err = errors.Join(e.Extend(noise(n*row)), e.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkStats(t, fmt.Sprintf("after %d rows", n), f.b)
 	}
 }

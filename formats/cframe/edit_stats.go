@@ -46,7 +46,11 @@ func (e *Editor) findStats(s Summer) {
 	if !ok || x.ix == nil {
 		return
 	}
-	if kept, err := x.ix.Stats(of, len(x.was)); err == nil {
+	kept, err := x.ix.Stats(of, len(x.was))
+	if err == nil && kept != nil && e.o.Draft { // new chunks are written over the pages of the index
+		err = kept.Keep(context.Background()) // as in addRun
+	}
+	if err == nil {
 		x.stats = kept
 	}
 }

@@ -51,6 +51,7 @@ type Stats struct {
 	all    []*index.Section // by column; those of chunks and blocks have the same page bounds for all columns
 	chunk  []*index.Section
 	block  []*index.Section // nil: blocks have none
+	kept   map[pageKey][]byte
 }
 
 // Stats returns the statistics in the index, or nil if it has none. It makes no request.
@@ -180,6 +181,26 @@ func (s *Stats) Held(cols, chunks []int) bool {
 	return s.held(s.chunk, 1, cols, chunks) && (s.block == nil || s.held(s.block, s.of.Blocks, cols, chunks))
 }
 
+// Keep reads the statistics of all blocks, or of all chunks if blocks have none, into memory:
+// who writes over the index has them afterwards. That is one planned read of what is not in
+// memory, and takes Bytes of memory. Call it before other methods.
+func (s *Stats) Keep(ctx context.Context) error {
+	sections, per := s.chunk, 1
+	if s.block != nil {
+		sections, per = s.block, s.of.Blocks
+	}
+	cols, chunks := make([]int, len(sections)), make([]int, s.chunks)
+	for i := range cols {
+		cols[i] = i
+	}
+	for i := range chunks {
+		chunks[i] = i
+	}
+	pages, err := s.pages(ctx, sections, per, cols, chunks)
+	s.kept = pages
+	return err
+}
+
 func (s *Stats) held(sections []*index.Section, per int, cols, chunks []int) bool {
 	s.x.mu.Lock()
 	defer s.x.mu.Unlock()
@@ -276,7 +297,9 @@ func (s *Stats) pages(ctx context.Context, sections []*index.Section, per int, c
 			i, j := over(sections[col], c, per)
 			for k := max(i, done); k < j; k++ {
 				at := pageKey{sections[col], k}
-				if p, ok := s.x.stats.Get(at); ok {
+				if p, ok := s.kept[at]; ok {
+					out[at] = p
+				} else if p, ok := s.x.stats.Get(at); ok {
 					out[at] = p
 				} else {
 					parts = append(parts, index.Parts{Section: sections[col], I: k, J: k + 1})
