@@ -68,7 +68,7 @@ func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
 	}
 	e.ed = ed
 	e.setEncode(ed.Info(), o.Encode)
-	ed.KeepStats(&editStats{e: e, was: e.g}, o.Statistics)
+	ed.KeepStats(ctx, &editStats{e: e, was: e.g}, o.Statistics)
 	if e.g.chunks.Total == 0 && e.g.chunkBytes > 0 {
 		// An empty frame does not know the size of its chunks; the array's
 		// shapes tell it.

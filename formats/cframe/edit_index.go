@@ -73,7 +73,7 @@ func (e *Editor) renewIndex() {
 	e.index = x
 	if s := e.summer; s != nil {
 		s.Committed()
-		e.findStats(s)
+		e.findStats(ctx, s)
 	}
 }
 

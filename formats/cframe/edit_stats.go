@@ -29,18 +29,18 @@ type Summer interface {
 // that stay as they are, and those that s sums up of all others. If the frame has no
 // statistics of use, the first commit makes all of them if all is set; else there are none.
 // They are dropped with the index, if they would take more than that may, and if
-// s fails. Call it before the first change.
-func (e *Editor) KeepStats(s Summer, all bool) {
+// s fails. Call it before the first change: a draft reads the old statistics then.
+func (e *Editor) KeepStats(ctx context.Context, s Summer, all bool) {
 	if e.index == nil || e.err != nil {
 		return
 	}
-	if e.findStats(s); e.index.stats != nil || all {
+	if e.findStats(ctx, s); e.index.stats != nil || all {
 		e.summer = s
 	}
 }
 
 // findStats sets the statistics of the index that commits keep.
-func (e *Editor) findStats(s Summer) {
+func (e *Editor) findStats(ctx context.Context, s Summer) {
 	x := e.index
 	of, ok := s.Of()
 	if !ok || x.ix == nil {
@@ -48,7 +48,7 @@ func (e *Editor) findStats(s Summer) {
 	}
 	kept, err := x.ix.Stats(of, len(x.was))
 	if err == nil && kept != nil && e.o.Draft { // new chunks are written over the pages of the index
-		err = kept.Keep(context.Background()) // as in addRun
+		err = kept.Keep(ctx)
 	}
 	if err == nil {
 		x.stats = kept
