@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// UsualSlab is as much as several requests bring, if rows of cells are smaller.
-const UsualSlab = 16 << 20
+// usualSlab is as much as several requests bring, if rows of cells are smaller.
+const usualSlab = 16 << 20
 
 // Slabs cuts the box into boxes that follow each other in row-major order. A box has no
 // more bytes than most, but at least one item; an item has item bytes. If the box has
@@ -83,7 +83,7 @@ func (b Box) rows(axis int, at, most, inner int64, cells [][]int64) int64 {
 	}
 	for _, shape := range cells {
 		cell := shape[axis]
-		fit := min(most, max(UsualSlab/inner, 1)) // no more than usual, unless a single cell needs it
+		fit := min(most, max(usualSlab/inner, 1)) // no more than usual, unless a single cell needs it
 		if cell/step > fit {
 			fit = min(most, cell/step)
 		}

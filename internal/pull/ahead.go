@@ -29,7 +29,7 @@ func Ahead[T any](ctx context.Context, pieces iter.Seq[T], memory int64, size fu
 	defer cancel()
 	flight := 1
 	if memory > 0 {
-		flight = AheadMost
+		flight = mostAhead
 	}
 	for a.begin(rctx, flight); len(a.begun) > 0; {
 		r := a.begun[0]
@@ -51,10 +51,10 @@ func Ahead[T any](ctx context.Context, pieces iter.Seq[T], memory int64, size fu
 	return context.Cause(ctx)
 }
 
-// AheadMost is the most pieces that Ahead holds at the same time. Pieces are as long as
+// mostAhead is the most pieces that Ahead holds at the same time. Pieces are as long as
 // several requests, so that four keep a client busy; more buffers are more pages that the
 // kernel has to fill first.
-const AheadMost = 5
+const mostAhead = 5
 
 // An ahead is one call of Ahead.
 type ahead[T any] struct {
@@ -106,12 +106,12 @@ func (a *ahead[T]) buffer(n int64) ([]byte, bool) {
 			return p[:n], true
 		}
 	}
-	for len(a.free) > 0 && (a.kept >= 2 && a.held+n > a.memory || a.kept >= AheadMost) { // too short for this piece
+	for len(a.free) > 0 && (a.kept >= 2 && a.held+n > a.memory || a.kept >= mostAhead) { // too short for this piece
 		a.held -= int64(cap(a.free[0]))
 		a.kept--
 		a.free = a.free[1:]
 	}
-	if a.kept >= AheadMost || a.kept >= 2 && a.held+n > a.memory {
+	if a.kept >= mostAhead || a.kept >= 2 && a.held+n > a.memory {
 		return nil, false
 	}
 	a.kept++
