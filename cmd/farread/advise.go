@@ -67,7 +67,7 @@ nothing as if a cache had it. Time is that of the network: round trips of
 				return usagef("--round-trip %s: want from 0s to 1m", rtt)
 			}
 			ad := &adviser{a: a, uri: args[0], member: member, rtt: rtt}
-			if member != "" && !zarrNamed(args[0]) && !zipNamed(args[0]) {
+			if member != "" && !maybeZarr(args[0]) {
 				return usagef("--member is for a group of Zarr")
 			}
 			for _, text := range args[1:] {
@@ -168,7 +168,7 @@ const blockMemory = 64
 func (ad *adviser) run(ctx context.Context) error {
 	out := advice{URI: ad.uri, Policy: string(ad.a.flags.policy), RoundTrip: ad.rtt.Seconds() * 1000, Rate: connectionRate}
 	plan, line := ad.now, packLine
-	if zarrNamed(ad.uri) || zipNamed(ad.uri) {
+	if maybeZarr(ad.uri) {
 		plan, line = ad.nowZarr, func(uri, use string) string { return zarrPackLine(uri, ad.member, use) }
 	}
 	now, err := plan(ctx)

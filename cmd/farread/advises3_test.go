@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,11 +11,7 @@ import (
 
 // TestAdviseS3: an array in S3 is planned as slice reads it, and the line packs it from S3 to S3.
 func TestAdviseS3(t *testing.T) {
-	s := teststack.Run(t, teststack.Options{Buckets: []string{"arrays"}})
-	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,
-		"AWS_ENDPOINT_URL": s.Endpoint, "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull} {
-		t.Setenv(k, v)
-	}
+	cloudHere(t, teststack.Options{Buckets: []string{"arrays"}})
 	name := filepath.Join(t.TempDir(), "w.npy")
 	weather(t, name, []int64{100, 60, 70})
 	const uri = "s3://arrays/d/w.b2nd"

@@ -143,11 +143,7 @@ func TestInterruptArrays(t *testing.T) {
 // TestArraysInS3 takes an array through a real S3 server. It is packed there, by the
 // job of a worker if that would write the same object, and read by slices.
 func TestArraysInS3(t *testing.T) {
-	s := teststack.Run(t, teststack.Options{Buckets: []string{"uploads", "arrays"}})
-	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,
-		"AWS_ENDPOINT_URL": s.Endpoint, "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull} {
-		t.Setenv(k, v)
-	}
+	cloudHere(t, teststack.Options{Buckets: []string{"uploads", "arrays"}})
 	dir := t.TempDir()
 	src := run(t, "slice", bloscDir+"/nd2.b2nd", ":", "-o", "-", "--format", "npy")
 	upload(t, "s3://uploads/d/a.npy", []byte(src))

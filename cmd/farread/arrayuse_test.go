@@ -136,11 +136,7 @@ func TestPackNamesOutput(t *testing.T) {
 // TestPackMemberInS3: the only member of a .npz goes to DST, also if the name of a
 // worker's output of that upload would begin like DST.
 func TestPackMemberInS3(t *testing.T) {
-	s := teststack.Run(t, teststack.Options{Buckets: []string{"uploads", "arrays"}})
-	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,
-		"AWS_ENDPOINT_URL": s.Endpoint, "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull} {
-		t.Setenv(k, v)
-	}
+	cloudHere(t, teststack.Options{Buckets: []string{"uploads", "arrays"}})
 	src := run(t, "slice", bloscDir+"/nd2.b2nd", ":", "-o", "-", "--format", "npy")
 	var npz bytes.Buffer
 	z := zip.NewWriter(&npz)

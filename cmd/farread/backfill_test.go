@@ -46,15 +46,20 @@ func TestParseSince(t *testing.T) {
 	}
 }
 
-// stackEnv starts a local cloud for command lines of this process.
+// stackEnv is cloudHere, without which short tests do.
 func stackEnv(t *testing.T, o teststack.Options) *teststack.Stack {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts the local cloud")
 	}
+	return cloudHere(t, o)
+}
+
+// cloudHere starts a local cloud for command lines of this process.
+func cloudHere(t *testing.T, o teststack.Options) *teststack.Stack {
+	t.Helper()
 	s := teststack.Run(t, o)
-	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,
-		"AWS_ENDPOINT_URL": s.Endpoint, "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull} {
+	for k, v := range cloudEnv(s) {
 		t.Setenv(k, v)
 	}
 	return s

@@ -27,11 +27,7 @@ func rawBytes(n int) []byte {
 // TestCp: between files, S3 and a plain HTTP server the bytes, and the content type where
 // there is one, are the same.
 func TestCp(t *testing.T) {
-	s := teststack.Run(t, teststack.Options{Buckets: []string{"inbox", "outbox"}})
-	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,
-		"AWS_ENDPOINT_URL": s.Endpoint, "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull} {
-		t.Setenv(k, v)
-	}
+	cloudHere(t, teststack.Options{Buckets: []string{"inbox", "outbox"}})
 	dir := t.TempDir()
 	at := func(name string) string { return dir + "/" + name }
 	long, short := rawBytes(13<<20), []byte(`{"a":1}`)

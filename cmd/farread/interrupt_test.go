@@ -63,11 +63,7 @@ func (p *tripwire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestPackInterrupted: a dataset that is appended to stays whole, whenever an
 // interrupt comes.
 func TestPackInterrupted(t *testing.T) {
-	s := teststack.Run(t, teststack.Options{Buckets: []string{"sets"}})
-	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,
-		"AWS_ENDPOINT_URL": s.Endpoint, "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull} {
-		t.Setenv(k, v)
-	}
+	s := cloudHere(t, teststack.Options{Buckets: []string{"sets"}})
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "old", "was", "0.jpg"), photo(t, 99))
 	const chunks = 30

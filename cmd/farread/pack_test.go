@@ -189,11 +189,7 @@ func TestUnpackForce(t *testing.T) {
 // TestS3 goes the whole way against a real S3 server: upload, pack there, read
 // one frame in two phases, dataset, worker.
 func TestS3(t *testing.T) {
-	s := teststack.Run(t, teststack.Options{Buckets: []string{"uploads", "datasets"}})
-	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,
-		"AWS_ENDPOINT_URL": s.Endpoint, "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull} {
-		t.Setenv(k, v)
-	}
+	cloudHere(t, teststack.Options{Buckets: []string{"uploads", "datasets"}})
 	dir := t.TempDir()
 	upload(t, "s3://uploads/clips/a b+c.tar", photosTar(t))
 	src, dst := "s3://uploads/clips/a b+c.tar", "s3://datasets/clips/a.gulp"

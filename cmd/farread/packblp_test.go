@@ -225,11 +225,7 @@ func TestInterruptItems(t *testing.T) {
 // TestBlpInS3 takes records through a real S3 server: packed there, by the job of a
 // worker if that would write the same object.
 func TestBlpInS3(t *testing.T) {
-	s := teststack.Run(t, teststack.Options{Buckets: []string{"uploads", "logs"}})
-	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,
-		"AWS_ENDPOINT_URL": s.Endpoint, "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull} {
-		t.Setenv(k, v)
-	}
+	cloudHere(t, teststack.Options{Buckets: []string{"uploads", "logs"}})
 	text := logLines(30_000)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.jsonl"), []byte(text))

@@ -14,11 +14,7 @@ import (
 // TestForceKeeps: with --force an output that was made of something else stays until its
 // successor is complete, also at the key that a worker would use.
 func TestForceKeeps(t *testing.T) {
-	s := teststack.Run(t, teststack.Options{Buckets: []string{"uploads", "datasets"}})
-	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,
-		"AWS_ENDPOINT_URL": s.Endpoint, "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull} {
-		t.Setenv(k, v)
-	}
+	cloudHere(t, teststack.Options{Buckets: []string{"uploads", "datasets"}})
 	lines := strings.Repeat("{\"a\":1}\n", 50_000)
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)

@@ -38,6 +38,9 @@ const zarrZipSuffix = ".zarr.zip"
 // zipNamed reports whether a URI names a zip, which may hold Zarr.
 func zipNamed(uri string) bool { return path.Ext(zarrPath(uri)) == ".zip" }
 
+// maybeZarr reports whether the name of SRC promises Zarr, or a zip of it.
+func maybeZarr(uri string) bool { return zarrNamed(uri) || zipNamed(uri) }
+
 // zarrSource opens SRC if it is Zarr: by its name, or a zip by what is in it, which is said. Else it returns nil.
 func (a *app) zarrSource(ctx context.Context, src string, deniedIsAbsent bool) (*zarr.Node, error) {
 	if zarrNamed(src) {

@@ -218,11 +218,7 @@ func TestPackZoomOnS3(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the local cloud")
 	}
-	s := teststack.Run(t, teststack.Options{Buckets: []string{"uploads", "series"}})
-	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,
-		"AWS_ENDPOINT_URL": s.Endpoint, "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull} {
-		t.Setenv(k, v)
-	}
+	cloudHere(t, teststack.Options{Buckets: []string{"uploads", "series"}})
 	dir := t.TempDir()
 	upload(t, "s3://uploads/a b.wav", tideWAV(5000))
 	for n := range 2 {

@@ -253,11 +253,7 @@ func TestInfoPacksHere(t *testing.T) {
 
 // TestInfoPacksFar: what lies on a plain HTTP server and in S3 is told, and packed as told.
 func TestInfoPacksFar(t *testing.T) {
-	s := teststack.Run(t, teststack.Options{Buckets: []string{"hold"}})
-	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,
-		"AWS_ENDPOINT_URL": s.Endpoint, "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull} {
-		t.Setenv(k, v)
-	}
+	cloudHere(t, teststack.Options{Buckets: []string{"hold"}})
 	dir := t.TempDir()
 	web := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	defer web.Close()

@@ -239,11 +239,7 @@ func layers(t *testing.T, info string) string {
 
 // TestZarrInS3: a prefix of a bucket goes in, to a bucket, in few phases.
 func TestZarrInS3(t *testing.T) {
-	s := teststack.Run(t, teststack.Options{Buckets: []string{"hold", "arrays"}})
-	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,
-		"AWS_ENDPOINT_URL": s.Endpoint, "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull} {
-		t.Setenv(k, v)
-	}
+	cloudHere(t, teststack.Options{Buckets: []string{"hold", "arrays"}})
 	all := zarrFixtures(t)
 	for name, x := range map[string]zarrFixture{"a.zarr": all["shards index end"], "g.zarr": all["group v3"], "two.zarr": all["separator . v2"]} {
 		for key, p := range x.Objects {

@@ -19,11 +19,7 @@ import (
 // TestZipOfZarr: a zip whose name does not tell that it holds Zarr is found by what is in it, at its top or in its only
 // folder, by info, pack and advise, also in S3, by few requests; other zips are what they were.
 func TestZipOfZarr(t *testing.T) {
-	s := teststack.Run(t, teststack.Options{Buckets: []string{"zips"}})
-	for k, v := range map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,
-		"AWS_ENDPOINT_URL": s.Endpoint, "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull} {
-		t.Setenv(k, v)
-	}
+	cloudHere(t, teststack.Options{Buckets: []string{"zips"}})
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
 	items := make([]byte, 8<<20)
