@@ -8,6 +8,9 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 # Programs are pure Go; only the race detector needs cgo.
 export CGO_ENABLED := 0
+# Tests are compiled as programs are, so that one compilation serves both, and a clone in
+# another folder, too.
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 
 MODULE    := github.com/farread/farread
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)

@@ -128,7 +128,7 @@ func compile(t *testing.T, root, code string) (binary string) {
 	binary = filepath.Join(dir, "snippets")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-o", binary, ".")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOPROXY=off", "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off", "GOPROXY=off", "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("the snippets do not compile: %v\n%s\n%s", err, out, code)
 	}
