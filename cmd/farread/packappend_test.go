@@ -71,6 +71,45 @@ func TestAppend(t *testing.T) {
 	}
 }
 
+// TestExplainAppendOnce: an append reads nothing of an array twice, and explain lists what it reads.
+func TestExplainAppendOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	rows := func(n int) []byte {
+		p := make([]byte, n*4096)
+		for i := range p {
+			p[i] = byte(i*i>>7 ^ i)
+		}
+		return p
+	}
+	raw := func(n string) []string { return []string{"--dtype", "|u1", "--shape", n + ",4096"} }
+	write(t, at("a.raw"), rows(120))
+	write(t, at("b.raw"), rows(3))
+	run(t, append([]string{"pack", at("a.raw"), at("x.b2nd"), "--level", "0", "--chunk-shape", "50,4096"}, raw("120")...)...)
+	var plan appendPlan
+	if err := json.Unmarshal([]byte(run(t, append([]string{"explain", "--append", at("b.raw"), at("x.b2nd"), "--json"}, raw("3")...)...)), &plan); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[[2]int64]bool{}
+	for _, r := range plan.Requests {
+		if strings.HasSuffix(r.Object, "x.b2nd") && r.Why == "data" {
+			if at := [2]int64{r.Off, r.Len}; seen[at] {
+				t.Errorf("%d bytes at %d are read twice", r.Len, r.Off)
+			} else {
+				seen[at] = true
+			}
+		}
+	}
+	if len(seen) == 0 {
+		t.Errorf("nothing is read: %+v", plan.Requests)
+	}
+	run(t, append([]string{"pack", "--append", at("b.raw"), at("x.b2nd")}, raw("3")...)...)
+	if n := int64(len(read(t, at("x.b2nd")))); n != plan.Stored {
+		t.Errorf("stored %d bytes, explained %d", n, plan.Stored)
+	}
+}
+
 // cloudEnv is the environment by which the command finds a local cloud.
 func cloudEnv(s *teststack.Stack) map[string]string {
 	return map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": s.SecretKey, "AWS_REGION": s.Region,
