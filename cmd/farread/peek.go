@@ -128,7 +128,7 @@ func (a *app) tellPeek(p *peeked, err error) error {
 }
 
 func entryText(e peek.Entry) string {
-	text := human.Printable(e.Name)
+	text := nameText(e)
 	if e.What != "" {
 		text += ": " + human.Printable(e.What)
 	}
@@ -136,6 +136,14 @@ func entryText(e peek.Entry) string {
 		text += ", " + human.Size(e.Size)
 	}
 	return text
+}
+
+// nameText is the name of an entry; a column may have none.
+func nameText(e peek.Entry) string {
+	if e.Name == "" {
+		return `""`
+	}
+	return human.Printable(e.Name)
 }
 
 // listPeek lists what is inside an object that is no dataset.
@@ -150,7 +158,7 @@ func (a *app) listPeek(p *peeked, err error) error {
 		if e.Size >= 0 {
 			size = human.Size(e.Size)
 		}
-		if err := l.add(e, human.Printable(e.Name), size, human.Printable(e.What)); err != nil {
+		if err := l.add(e, nameText(e), size, human.Printable(e.What)); err != nil {
 			return err
 		}
 	}
