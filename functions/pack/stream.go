@@ -300,7 +300,7 @@ func (s *stream) finish() error {
 			return kit.Fail(s.about.Format, fmt.Sprintf("sample %q", t.id), -1, err)
 		}
 		t.media(own)
-		list, err := s.labels.of(subject{t.id, t.file, bases[path.Base(t.id)] == 1}, own)
+		list, err := s.labels.of(subject{t.id, t.file, bases[path.Base(t.id)] == 1, t.names}, own)
 		if err != nil {
 			return err
 		}
@@ -382,6 +382,7 @@ func (s *stream) mend(t *series) error {
 // A subject is what meta_data is asked for.
 type subject struct {
 	id    string
-	file  string // the file of the id, if a file is an id
-	alone bool   // no other id ends in the same part
+	file  string   // the file of the id, if a file is an id
+	alone bool     // no other id ends in the same part
+	names []string // of its files, without the folder
 }
