@@ -153,7 +153,7 @@ func (a *app) listPeek(p *peeked, err error) error {
 	}
 	l := &listing{w: a.stdout, json: a.flags.json}
 	l.head("NAME", ">SIZE", "WHAT")
-	for _, e := range p.Entry {
+	for _, e := range p.Members(p.base, p.size) {
 		size := ""
 		if e.Size >= 0 {
 			size = human.Size(e.Size)
