@@ -59,6 +59,9 @@ func TestAppend(t *testing.T) {
 		{[]string{at("part.zarr"), at("a.b2nd")}, exitNotFound, "part.zarr"},
 		{[]string{at("part.npy"), at("a.b2nd"), "--coord", "y=" + at("part.npy")}, exitUsage, "has no coordinate that would grow"},
 		{[]string{at("part.npy"), at("a.b2nd"), "--dims", "y,x"}, exitUsage, "--dims"},
+		{[]string{at("part.npy"), at("x.gulp")}, exitUsage, "a gulp chunk does not grow"},
+		{[]string{dir, at("x.gmeta")}, exitUsage, "a gulp chunk does not grow"},
+		{[]string{dir, at("x"), "--format", "gulp"}, exitUsage, "grows without it"},
 	} {
 		if r := (runner{}).run(t, append([]string{"pack", "--append"}, c.args...)...); r.code != c.code || !strings.Contains(r.stderr, c.says) {
 			t.Errorf("%q: exit %d %q", c.args, r.code, r.stderr)
