@@ -104,7 +104,11 @@ func (c *copier) one(ctx context.Context, src, dst string) error {
 		return usagef("%s is a folder: add -r", human.Printable(src))
 	}
 	if to.key == "" || strings.HasSuffix(to.key, "/") {
-		to.key += baseOf(from)
+		name := baseOf(from)
+		if isLocal(from.bucket) && !strings.Contains(src, "://") {
+			name = filepath.Base(src) // of a link its own name
+		}
+		to.key += name
 	}
 	defer sink.NewFolders(to.bucket)()
 	var n int64

@@ -205,6 +205,10 @@ func TestCpLinks(t *testing.T) {
 			}
 		}
 	}
+	run(t, "cp", in("a/file"), in("one")+"/")
+	if got := string(read(t, in("one/file"))); got != "a/f" {
+		t.Errorf("a link alone: %q", got)
+	}
 	// Of many, ten are named.
 	for i := range 12 {
 		if err := os.Symlink("nothing", in(fmt.Sprintf("many/%d", i))); i == 0 {
