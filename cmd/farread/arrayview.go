@@ -78,6 +78,11 @@ func (x *arrayView) copy(ctx context.Context, w sink.Sink, b bar) error {
 		}
 		p.Title = x.look.titled(x.title(e.Fixed))
 	}
+	texts := []string{p.Title, p.Values}
+	for _, side := range p.Sides {
+		texts = append(texts, side.Name)
+	}
+	x.t.a.boxes(x.t.uri, x.format, texts...)
 	o := render.ArrayOptions{Format: x.format, Picture: x.s.picture.options(), Plot: &p, Memory: int64(x.t.a.flags.maxMemory) / 4}
 	return render.Array(w, x.dtype, x.shape, o, func(put func(p []byte) error) error {
 		if x.total() <= 0 {

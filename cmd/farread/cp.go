@@ -39,7 +39,10 @@ ends in a slash or is a folder, the copy has the name of SRC in it. The content 
 is kept; one that a file has not got follows from its name.
 
 With -r SRC is a folder or prefix, and everything below it is copied to the same
-names below DST, four objects at a time. What was copied before an error stays.`,
+names below DST, four objects at a time. What was copied before an error stays. A
+link to a file in the folder is copied as that file; other symbolic links (to a
+folder, out of SRC, to nothing, to themselves), pipes and devices are passed over, and
+named.`,
 		Example: `  farread cp photos.tar s3://uploads/
   farread cp s3://datasets/t2m.b2nd .
   farread cp https://host/t2m.npy s3://uploads/t2m.npy
@@ -62,6 +65,8 @@ type copyReport struct {
 	Objects int64  `json:"objects"`
 	Bytes   int64  `json:"bytes"`
 	Output  string `json:"output"`
+
+	PassedOver []string `json:"passed_over,omitempty"` // names in SRC that are not copied
 }
 
 func (c *copier) tell(r copyReport) error {
@@ -99,7 +104,11 @@ func (c *copier) one(ctx context.Context, src, dst string) error {
 		return usagef("%s is a folder: add -r", human.Printable(src))
 	}
 	if to.key == "" || strings.HasSuffix(to.key, "/") {
-		to.key += baseOf(from)
+		name := baseOf(from)
+		if isLocal(from.bucket) && !strings.Contains(src, "://") {
+			name = filepath.Base(src) // of a link its own name
+		}
+		to.key += name
 	}
 	defer sink.NewFolders(to.bucket)()
 	var n int64
@@ -115,7 +124,7 @@ func (c *copier) one(ctx context.Context, src, dst string) error {
 	if err != nil {
 		return err
 	}
-	return c.tell(copyReport{1, n, join(to.bucket.Name(), to.key)})
+	return c.tell(copyReport{Objects: 1, Bytes: n, Output: join(to.bucket.Name(), to.key)})
 }
 
 // baseOf returns the name of an object without its folder, and of a URL without its query.
@@ -159,6 +168,10 @@ func (c *copier) all(ctx context.Context, src, dst string) error {
 			keys, total = append(keys, in.Key), total+in.Size
 		}
 	}
+	passed, err := c.passedOver(ctx, from, keys)
+	if err != nil {
+		return at(src, err)
+	}
 	if len(keys) == 0 {
 		return at(src, errNothingThere)
 	}
@@ -180,7 +193,7 @@ func (c *copier) all(ctx context.Context, src, dst string) error {
 	if err != nil {
 		return err
 	}
-	return c.tell(copyReport{int64(len(keys)), bytes.Load(), join(to.bucket.Name(), to.key)})
+	return c.tell(copyReport{int64(len(keys)), bytes.Load(), join(to.bucket.Name(), to.key), passed})
 }
 
 // copies is how many objects are copied side by side.

@@ -3,12 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -151,5 +154,70 @@ func TestCpEnds(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "sub")); err == nil {
 		t.Error("an empty folder stays")
+	}
+}
+
+// TestCpLinks: links to files in the folder are copied as these, and each other link and what is no file is named and
+// passed over; a circle of links ends.
+func TestCpLinks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+	for _, name := range []string{"a/f", "a/sub/g", "elsewhere/h"} {
+		write(t, in(name), []byte(name))
+	}
+	for name, to := range map[string]string{
+		"a/file": "f", "a/sub/up": "../f", "a/folder": "sub", "a/sub/round": "..", "a/one/other": "../two", "a/two/one": "../one", "a/self": "self",
+		"a/dead": "nothing", "a/out": "../elsewhere/h", "a/outer": "../elsewhere", "link": "a",
+	} {
+		if err := os.MkdirAll(filepath.Dir(in(name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(filepath.FromSlash(to), in(name)); err != nil {
+			t.Skipf("no symbolic links here: %v", err)
+		}
+	}
+	want := map[string]string{
+		"folder": "a symbolic link to a folder; ", "sub/round": "to a folder that it lies in", "one/other": "a symbolic link to a folder; ", "two/one": "a symbolic link to a folder; ",
+		"self": "that leads to itself", "dead": "to what is not there", "out": "that leads out of the folder", "outer": "that leads out of the folder",
+	}
+	for _, src := range []string{"a", "a/", "link"} {
+		out := in("copy of " + strings.TrimSuffix(src, "/") + fmt.Sprint(len(src)))
+		r := runner{}.run(t, "cp", "-r", in(src), out, "--json")
+		var rep copyReport
+		if err := json.Unmarshal([]byte(r.stdout), &rep); err != nil || r.code != 0 || rep.Objects != 4 || len(rep.PassedOver) != len(want) {
+			t.Fatalf("%s: exit %d: %s%s", src, r.code, r.stdout, r.stderr)
+		}
+		lines := strings.Split(strings.TrimSpace(r.stderr), "\n")
+		for name, why := range want {
+			if !slices.Contains(rep.PassedOver, name) || !slices.ContainsFunc(lines, func(l string) bool {
+				return strings.Contains(l, "/"+name+": passed over: ") && strings.Contains(l, why)
+			}) {
+				t.Errorf("%s: no %s (%s) in %q", src, name, why, lines)
+			}
+		}
+		if len(lines) != len(want) {
+			t.Errorf("%s: %q", src, lines)
+		}
+		for name, text := range map[string]string{"f": "a/f", "file": "a/f", "sub/g": "a/sub/g", "sub/up": "a/f"} {
+			if got := string(read(t, filepath.Join(out, filepath.FromSlash(name)))); got != text {
+				t.Errorf("%s: %s is %q", src, name, got)
+			}
+		}
+	}
+	run(t, "cp", in("a/file"), in("one")+"/")
+	if got := string(read(t, in("one/file"))); got != "a/f" {
+		t.Errorf("a link alone: %q", got)
+	}
+	// Of many, ten are named.
+	for i := range 12 {
+		if err := os.Symlink("nothing", in(fmt.Sprintf("many/%d", i))); i == 0 {
+			write(t, in("many/f"), nil)
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := (runner{}).run(t, "cp", "-r", in("many"), in("m")); r.code != 0 || strings.Count(r.stderr, "\n") != 11 || !strings.Contains(r.stderr, "1 name more passed over") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 }

@@ -112,7 +112,7 @@ func (a *app) explainAppend(cmd *cobra.Command, args []string, f *packFlags) err
 	if err != nil {
 		return err
 	}
-	if err := appendable(p, f, cmd); err != nil {
+	if err := appendable(p, dst, f, cmd); err != nil {
 		return err
 	}
 	a.rehearsal = &rehearsal{}

@@ -37,7 +37,7 @@ type folderInfo struct {
 	Arrays []zarrArrayInfo            `json:"arrays,omitempty"`
 	Attrs  map[string]json.RawMessage `json:"attrs,omitempty"`
 	Stale  []string                   `json:"stale,omitempty"`
-	// What is said of a folder of images that becomes a gulp.
+	// What is said of a folder of images that becomes a gulp, or of texts that become items.
 	Contents *peek.Found `json:"contents,omitempty"`
 	Pack     string      `json:"pack,omitempty"` // the line that packs it
 }
@@ -65,13 +65,13 @@ func (t *folderContent) info(ctx context.Context) (description, error) {
 		addJSON(out, "attrs", f.Attrs)
 	}
 	if g == nil {
-		t.images(&f, h, out)
+		t.packs(&f, h, out)
 	}
 	return description{f, out}, nil
 }
 
-// images tells what pack makes of the folder, if all files are images or belong to them.
-func (t *folderContent) images(f *folderInfo, h heldFolder, out *human.Table) {
+// packs tells what pack makes of the folder, if all files are images or belong to them, or all are texts.
+func (t *folderContent) packs(f *folderInfo, h heldFolder, out *human.Table) {
 	names := make([]string, len(h.list))
 	for i, in := range h.list {
 		names[i] = strings.TrimPrefix(in.Key, h.prefix)
@@ -83,7 +83,9 @@ func (t *folderContent) images(f *folderInfo, h heldFolder, out *human.Table) {
 	src := strings.TrimRight(t.uri, "/")
 	stem := path.Base(src)
 	if stem == "." || stem == ".." || stem == "/" || strings.HasSuffix(src, ":") {
-		stem = "frames"
+		if stem = "frames"; found.Pack == peek.Items {
+			stem = "files"
+		}
 	}
 	f.Contents, f.Pack = &found, typedLine(src+"/", stem+string(found.Pack))
 	for _, l := range found.Lines {

@@ -23,8 +23,9 @@ or with --scan, which reads all of it. Any other folder is summed up.
 
 Of what is no dataset yet, .npy, .npz, .wav, .csv, .tsv, .txt, .log, .jsonl, .ndjson
 (and .gz or .zst of these), .parquet, .tar, .tar.gz, .tar.zst, .zip, images, a folder of
-images, and Zarr in a folder, a prefix, a zip or on a server, it says what is in it, as
-far as its head, its directory or its metadata tell, and the line to type that packs it.`,
+images or texts, and Zarr in a folder, a prefix, a zip or on a server, it says what is
+in it, as far as its head, its directory or its metadata tell, and the line to type that
+packs it.`,
 		Example: `  farread info s3://frames/clips/sunrise.tar.gulp
   farread info s3://arrays/temperature.b2nd
   farread info s3://frames/train/ --json

@@ -33,7 +33,7 @@ file; or the objects of any other
 folder or prefix, everything below it included, with the format that each name promises.
 --objects lists the objects of a dataset and of Zarr, too. Of Zarr it lists the arrays,
 of a .npz, .zip or .tar the members, of a .csv or .parquet the columns, as info sees
-them.
+them; of a .npy, a text or an image what it is.
 
 Of a frame's chunks the index tells where they begin and which of them are not
 stored at all (special: zeros, nan, uninit). Their exact sizes, and which are special by

@@ -106,11 +106,11 @@ Parquet goes by the same rules; columns of times and of numbers keep their type.
 --append puts SRC behind what is in DST, one file that is there: the array behind the
 items of a .b2nd (of another .b2nd and of Zarr, too), along the first axis, where types
 and all other lengths must be the same; bytes behind those of a .b2frame; lines, records
-or files behind the items of a .blp that pack made of such; the samples of a WAV, .npy
-or CSV behind those of a .zoom with the same tracks and the same rate, or with times
-that go on. Times that go back are refused. The coordinate of an array's first axis
-grows by that of SRC, or by --coord; one that is a list is never left too short, and
-one that is in order stays so. The result is what pack makes of all at once. What is
+or files behind the items of a .blp that pack made of such; the samples of a WAV, .npy,
+CSV or Parquet behind those of a .zoom with the same tracks and the same rate, or with
+times that go on. Times that go back are refused. The coordinate of an array's first
+axis grows by that of SRC, or by --coord; one that is a list is never left too short,
+and one that is in order stays so. The result is what pack makes of all at once. What is
 there is not sent again: S3 copies it, but for the first 5 MiB and what ends the file.
 Readers see the old file or the new one. If somebody else changes it in the meantime,
 nothing is appended (exit code 5). explain --append tells the cost before.
@@ -231,7 +231,7 @@ func newPack(a *app) *cobra.Command {
 				return err
 			}
 			if f.more {
-				if err := appendable(p, &f, cmd); err != nil {
+				if err := appendable(p, dst, &f, cmd); err != nil {
 					return err
 				}
 				return notRead(args[:last], a.appendTo(cmd.Context(), p, args[:last], dst, &f))

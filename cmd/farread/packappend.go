@@ -93,9 +93,12 @@ func growths() map[string]growth {
 }
 
 // appendable refuses what does not go with --append.
-func appendable(p *packer, f *packFlags, cmd *cobra.Command) error {
+func appendable(p *packer, dst target, f *packFlags, cmd *cobra.Command) error {
 	g, ok := growths()[p.format]
+	_, pair := gulp.PairOf(dst.key)
 	switch {
+	case p.format == gulp.Format && pair:
+		return usagef("--append: a gulp chunk does not grow, since its .gulp and .gmeta are two objects; pack SRC into a chunk of its own, or into a folder of --format gulp, which grows without --append")
 	case p.format == gulp.Format:
 		return usagef("--append is for one file; a folder of --format gulp grows without it")
 	case !ok:

@@ -59,6 +59,9 @@ func TestAppend(t *testing.T) {
 		{[]string{at("part.zarr"), at("a.b2nd")}, exitNotFound, "part.zarr"},
 		{[]string{at("part.npy"), at("a.b2nd"), "--coord", "y=" + at("part.npy")}, exitUsage, "has no coordinate that would grow"},
 		{[]string{at("part.npy"), at("a.b2nd"), "--dims", "y,x"}, exitUsage, "--dims"},
+		{[]string{at("part.npy"), at("x.gulp")}, exitUsage, "a gulp chunk does not grow"},
+		{[]string{dir, at("x.gmeta")}, exitUsage, "a gulp chunk does not grow"},
+		{[]string{dir, at("x"), "--format", "gulp"}, exitUsage, "grows without it"},
 	} {
 		if r := (runner{}).run(t, append([]string{"pack", "--append"}, c.args...)...); r.code != c.code || !strings.Contains(r.stderr, c.says) {
 			t.Errorf("%q: exit %d %q", c.args, r.code, r.stderr)
@@ -68,6 +71,45 @@ func TestAppend(t *testing.T) {
 	delete(after, "other.npy")
 	if len(after) != len(before) || after["a.b2nd"] != before["a.b2nd"] {
 		t.Error("a refused append changed something")
+	}
+}
+
+// TestExplainAppendOnce: an append reads nothing of an array twice, and explain lists what it reads.
+func TestExplainAppendOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	rows := func(n int) []byte {
+		p := make([]byte, n*4096)
+		for i := range p {
+			p[i] = byte(i*i>>7 ^ i)
+		}
+		return p
+	}
+	raw := func(n string) []string { return []string{"--dtype", "|u1", "--shape", n + ",4096"} }
+	write(t, at("a.raw"), rows(120))
+	write(t, at("b.raw"), rows(3))
+	run(t, append([]string{"pack", at("a.raw"), at("x.b2nd"), "--level", "0", "--chunk-shape", "50,4096"}, raw("120")...)...)
+	var plan appendPlan
+	if err := json.Unmarshal([]byte(run(t, append([]string{"explain", "--append", at("b.raw"), at("x.b2nd"), "--json"}, raw("3")...)...)), &plan); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[[2]int64]bool{}
+	for _, r := range plan.Requests {
+		if strings.HasSuffix(r.Object, "x.b2nd") && r.Why == "data" {
+			if at := [2]int64{r.Off, r.Len}; seen[at] {
+				t.Errorf("%d bytes at %d are read twice", r.Len, r.Off)
+			} else {
+				seen[at] = true
+			}
+		}
+	}
+	if len(seen) == 0 {
+		t.Errorf("nothing is read: %+v", plan.Requests)
+	}
+	run(t, append([]string{"pack", "--append", at("b.raw"), at("x.b2nd")}, raw("3")...)...)
+	if n := int64(len(read(t, at("x.b2nd")))); n != plan.Stored {
+		t.Errorf("stored %d bytes, explained %d", n, plan.Stored)
 	}
 }
 

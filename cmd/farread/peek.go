@@ -128,7 +128,7 @@ func (a *app) tellPeek(p *peeked, err error) error {
 }
 
 func entryText(e peek.Entry) string {
-	text := human.Printable(e.Name)
+	text := nameText(e)
 	if e.What != "" {
 		text += ": " + human.Printable(e.What)
 	}
@@ -138,6 +138,14 @@ func entryText(e peek.Entry) string {
 	return text
 }
 
+// nameText is the name of an entry; a column may have none.
+func nameText(e peek.Entry) string {
+	if e.Name == "" {
+		return `""`
+	}
+	return human.Printable(e.Name)
+}
+
 // listPeek lists what is inside an object that is no dataset.
 func (a *app) listPeek(p *peeked, err error) error {
 	if err != nil {
@@ -145,12 +153,12 @@ func (a *app) listPeek(p *peeked, err error) error {
 	}
 	l := &listing{w: a.stdout, json: a.flags.json}
 	l.head("NAME", ">SIZE", "WHAT")
-	for _, e := range p.Entry {
+	for _, e := range p.Members(p.base, p.size) {
 		size := ""
 		if e.Size >= 0 {
 			size = human.Size(e.Size)
 		}
-		if err := l.add(e, human.Printable(e.Name), size, human.Printable(e.What)); err != nil {
+		if err := l.add(e, nameText(e), size, human.Printable(e.What)); err != nil {
 			return err
 		}
 	}

@@ -121,6 +121,12 @@ func TestPeek(t *testing.T) {
 	if got := run(t, "ls", at("x.csv")); !strings.Contains(got, "temp") {
 		t.Error(got)
 	}
+	write(t, at("e.jsonl"), []byte("{\"a\":1}\n{\"a\":2}\n"))
+	for name, want := range map[string]string{"a.npy": `"what":"(300, 200) <f4"`, "p.png": `"what":"40 x 30 pixels"`, "e.jsonl": `{"name":"e.jsonl","size":16,"what":"2 lines"}`, "text.tsv": `"what":"2 lines"`} {
+		if got := run(t, "ls", at(name), "--json"); !strings.Contains(got, want) || strings.Count(got, "\n") != 1 {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
 	var info struct {
 		Format, Pack string
 		Contents     struct {

@@ -159,6 +159,10 @@ func havings(t *testing.T, dir string) []inputOf {
 		write(t, at("classes/dogs/"+name+"y.png"), png)
 		write(t, at("clips/beach/f"+fmt.Sprint(i)+".webp"), webp)
 	}
+	for i, name := range []string{"a.txt", "b.md", "deep/c.json"} {
+		write(t, at("notes/"+name), []byte{'0' + byte(i)})
+	}
+	list = append(list, inputOf{"notes", "", ".blp", "notes.blp"})
 	return append(list, inputOf{"classes", "", ".gulp", "layout   imagefolder"}, inputOf{"clips/", "", ".gulp", "layout   clips"})
 }
 
@@ -235,7 +239,9 @@ func TestInfoPacks(t *testing.T) {
 			if text := run(t, "info", "--", uri); !strings.Contains(text, x.says) {
 				t.Errorf("%s does not have %q", text, x.says)
 			}
-			run(t, "ls", "--", uri)
+			if text := run(t, "ls", "--", uri); strings.Count(text, "\n") < 2 {
+				t.Errorf("ls says nothing: %s", text)
+			}
 		})
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/internal/picture"
+	"github.com/farread/farread/internal/render"
 )
 
 // pictureFlags say how numbers become colours.
@@ -66,6 +68,16 @@ func (f *rangeFlag) Set(text string) error {
 		return fmt.Errorf("want two numbers such as 0:255")
 	}
 	return nil
+}
+
+// boxes remarks that a PNG has no letters for some of its texts.
+func (a *app) boxes(uri, format string, texts ...string) {
+	if format != render.PNG {
+		return
+	}
+	if out := picture.Lacks(texts...); out != "" {
+		a.warn(uri, fmt.Sprintf("a .png has boxes for letters that its font lacks (%s); a .svg has them, in the font of who opens it", human.Printable(human.Shorten(out, 20))))
+	}
 }
 
 // options returns the flags as the library takes them.

@@ -180,3 +180,31 @@ func TestIndex(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestViewLetters: a PNG that has boxes in the place of letters says so, and an SVG has the letters.
+func TestViewLetters(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	write(t, at("a.csv"), []byte("time,温度\n2025-01-01,1\n2025-01-02,2\n2025-01-03,3\n"))
+	write(t, at("b.csv"), []byte("time,temp\n2025-01-01,1\n2025-01-02,2\n2025-01-03,3\n"))
+	for _, name := range []string{"a", "b"} {
+		run(t, "pack", at(name+".csv"), at(name+".zoom"))
+	}
+	writeNPY(t, at("c.npy"), "<f4", []int64{8, 8}, func(i int) float64 { return float64(i) })
+	run(t, "pack", at("c.npy"), at("c.b2nd"), "--dims", "緯度,lon")
+	for _, c := range []struct {
+		src, out, title, boxes string
+	}{
+		{"a.zoom", "a.png", "x", "温度"}, {"a.zoom", "a.svg", "x", ""}, {"b.zoom", "b.png", "日本 日", "日本"}, {"b.zoom", "d.png", "Größe", ""},
+		{"c.b2nd", "c.png", "x", "緯度"}, {"c.b2nd", "c.svg", "x", ""},
+	} {
+		r := runner{}.run(t, "view", at(c.src), "-o", at(c.out), "--title", c.title)
+		if r.code != 0 || (c.boxes == "") != (r.stderr == "") || !strings.Contains(r.stderr, c.boxes) || c.boxes != "" && strings.Count(r.stderr, "boxes for letters") != 1 {
+			t.Errorf("%s to %s: exit %d: %q, want %q", c.src, c.out, r.code, r.stderr, c.boxes)
+		}
+	}
+	if got := string(read(t, at("c.svg"))); !strings.Contains(got, "緯度") {
+		t.Error("an SVG without the letters")
+	}
+}

@@ -139,7 +139,12 @@ func (x *wideView) copy(ctx context.Context, s sink.Sink, _ bar) error {
 	}
 	o := render.ViewOptions{Format: x.format, Track: x.k, First: x.first, Last: x.last, Width: x.width, Bits: x.bits,
 		Look: render.Look{Height: x.look.height, Dark: x.look.dark}}
-	if title := x.look.titled(x.title); title != "" || len(x.more) > 0 || slices.Contains(changed(x.look.flags), "title") {
+	texts := []string{x.look.titled(x.title), x.k.Name}
+	for _, y := range x.more {
+		texts = append(texts, y.k.Name)
+	}
+	x.t.a.boxes(x.t.uri, x.format, texts...)
+	if title := texts[0]; title != "" || len(x.more) > 0 || slices.Contains(changed(x.look.flags), "title") {
 		o.Look.Title = &title
 	}
 	o.More = make([]render.TrackView, len(x.more))

@@ -46,7 +46,7 @@ def seconds(column):
 
 
 SM, T = 'statsmodels/datasets/', 'statsmodels/tsa/'
-# file, times, columns that are part of the times, flags of farread, options of read_csv
+# file, times, columns that are part of the times or an index, flags of farread, options of read_csv
 FILES = [
     ('vega_datasets/_data/iowa-electricity.csv', at('%Y-%m-%d', 'year'), ['year'], [], {}),
     ('vega_datasets/_data/la-riots.csv', at('%Y-%m-%d', 'death_date'), ['death_date'], [], {}),
@@ -69,7 +69,7 @@ FILES = [
     ('statsmodels/iolib/tests/test_data.csv', quarters, ['year', 'quarter'], [], {}),
     ('statsmodels/iolib/tests/stata_dates.csv', lambda d: pd.to_datetime(d['datetime_c'], unit='ms'), ['datetime_c'], ['--time', 'datetime_c', '--times', 'ms'], {}),
     ('statsmodels/gam/tests/results/motorcycle.csv', seconds('times'), ['times'], [], {}),
-    ('statsmodels/regression/tests/results/dietox.csv', seconds('Time'), ['Time'], [], {'index_col': False, 'names': ['', 'Weight', 'Feed', 'Time', 'Pig', 'Evit', 'Cu', 'Litter'], 'header': 0}),
+    ('statsmodels/regression/tests/results/dietox.csv', seconds('Time'), ['', 'Time'], [], {'index_col': False, 'names': ['', 'Weight', 'Feed', 'Time', 'Pig', 'Evit', 'Cu', 'Litter'], 'header': 0}),
     ('statsmodels/regression/tests/results/pastes.csv', seconds(''), [''], [], {'names': ['', 'strength', 'batch', 'cask', 'sample'], 'header': 0}),
     (T + 'holtwinters/tests/results/housing-data.csv', at('%Y-%m-%d', 'DATE'), ['DATE'], [], {}),
     (T + 'statespace/tests/results/frbny_nowcast/Nowcasting/data/US/2016-06-29.csv', at('%m/%d/%y', 'Date'), ['Date'], [], {}),

@@ -44,6 +44,8 @@ func (in *input) packed(t *testing.T, bin string, args ...string) bool {
 	}
 	var rep struct {
 		Tracks, Samples int64
+		IDs, Frames     int64
+		Layout          string
 		Outputs         []string
 		Bytes           int64
 	}
@@ -51,6 +53,8 @@ func (in *input) packed(t *testing.T, bin string, args ...string) bool {
 		t.Fatalf("%s: %v in %s", in.File, err, text)
 	}
 	switch {
+	case rep.Frames > 0:
+		in.out = fmt.Sprintf("%s of %s, %s", human.Plural(rep.Frames, "image"), human.Plural(rep.IDs, "id"), rep.Layout)
 	case rep.Tracks > 0:
 		in.out = fmt.Sprintf("%s of %s", human.Plural(rep.Samples, "sample"), human.Plural(rep.Tracks, "track"))
 	default:
@@ -80,7 +84,8 @@ func TestRealInputs(t *testing.T) {
 		t.Run(c.script, func(t *testing.T) { all = append(all, realTables(t, bin, c.script, c.kept, c.least)...) })
 	}
 	t.Run("realarrays.py", func(t *testing.T) { all = append(all, realArrays(t, bin)...) })
-	if t.Failed() || len(all) < 120 {
+	t.Run("realpictures.py", func(t *testing.T) { all = append(all, realPictures(t, bin)...) })
+	if t.Failed() || len(all) < 170 {
 		t.Fatalf("%d inputs", len(all))
 	}
 	inPage(t, all)

@@ -50,6 +50,7 @@ type Editor struct {
 	limits formats.Limits
 	stored []byte // reused
 	chunk  []byte // decoded, reused
+	edges  edges
 	err    error
 }
 
@@ -328,10 +329,12 @@ func (e *Editor) setShape(shape []int64) error {
 	return nil
 }
 
-// clearEdges zeroes padding that becomes items when the array grows to shape.
+// clearEdges zeroes padding that becomes items when the array grows to shape. It keeps what it reads, since
+// new items are most often written to these chunks next.
 func (e *Editor) clearEdges(shape []int64) error {
 	d := len(shape)
 	hi := make([]int64, d)
+	e.edges.clear()
 	for i, n := range e.g.shape {
 		if shape[i] <= n || n == 0 || n%e.g.chunk[i] == 0 {
 			continue // no padding along this axis becomes items
@@ -355,6 +358,7 @@ func (e *Editor) clearPadding(k int, origin, hi []int64) error {
 	if err != nil || zero {
 		return err
 	}
+	e.edges.keep(origin, e.stored)
 	n := make([]int64, len(hi))
 	size := e.g.item
 	for i := range n {

@@ -96,3 +96,55 @@ func TestDraftStatistics(t *testing.T) {
 		checkStats(t, fmt.Sprintf("after %d rows", n), f.b)
 	}
 }
+
+// A readFile notes where it was read.
+type readFile struct {
+	file
+	reads map[[2]int64]int
+}
+
+func (f *readFile) ReadAt(p []byte, off int64) (int, error) {
+	f.reads[[2]int64{off, int64(len(p))}]++
+	return f.file.ReadAt(p, off)
+}
+
+// TestAppendReadsOnce: chunks at the edge, which an append fills up, are read once: for the padding that becomes items, and
+// for the items that stay. Padding that is not zero does not become items, and other lengths later find the chunks again.
+func TestAppendReadsOnce(t *testing.T) {
+	t.Parallel()
+	m := b2nd.Meta{Shape: []int64{20, 30}, ChunkShape: []int{8, 10}, BlockShape: []int{4, 10}, DType: "<i4"}
+	items := numbers(20*30, 4)
+	f := &readFile{file{build(t, m, items, b2nd.WriteOptions{Encode: blosc.EncodeOptions{Level: blosc.LevelStore}})}, map[[2]int64]int{}}
+	e, err := b2nd.Edit(t.Context(), f, b2nd.EditOptions{Draft: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(f.reads)
+	rows := numbers(9*30, 4)
+	if err := e.Extend(rows); err != nil {
+		t.Fatal(err)
+	}
+	chunks := 0
+	for at, n := range f.reads {
+		if at[1] > 8*10*4 {
+			if chunks++; n != 1 {
+				t.Errorf("%d bytes at %d were read %d times", at[1], at[0], n)
+			}
+		}
+	}
+	if chunks != 3 {
+		t.Errorf("%d chunks were read, want those of the edge, 3", chunks)
+	}
+	for _, n := range []int64{26, 35} { // in a chunk that the append has filled up, and on from there
+		if err := e.Resize([]int64{n, 30}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := append(append(items, rows[:6*30*4]...), make([]byte, 9*30*4)...)
+	if got := slice(t, open(t, f.b), b2nd.Whole([]int64{35, 30})); !bytes.Equal(got, want) {
+		t.Error("other items after the append")
+	}
+}

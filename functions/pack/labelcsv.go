@@ -101,9 +101,28 @@ func (t *labels) choose(names map[string]int) error {
 	return nil
 }
 
-// commaOf is what lies between the cells of the first line.
+// commaOf is what lies between the cells of the first line, outside of quotes.
 func commaOf(b []byte) rune {
-	line, _, _ := bytes.Cut(b, []byte("\n"))
+	quoted := false
+	end := bytes.IndexFunc(b, func(r rune) bool {
+		if r == '"' {
+			quoted = !quoted
+		}
+		return r == '\n' && !quoted
+	})
+	if end < 0 {
+		end = len(b)
+	}
+	quoted = false
+	line := bytes.Map(func(r rune) rune {
+		if r == '"' {
+			quoted = !quoted
+		}
+		if quoted {
+			return -1
+		}
+		return r
+	}, b[:end])
 	if !bytes.ContainsRune(line, ',') {
 		for _, c := range ";\t" {
 			if bytes.ContainsRune(line, c) {

@@ -23,8 +23,8 @@ func anyLabelName() string {
 
 // fileLabels are lines of labels about files. An id gets the lines whose file has its
 // name, with or without a suffix. Otherwise it gets those of its own files. Otherwise,
-// if only one id has that last folder, it gets those of the files in a folder of that
-// name.
+// if only one id has that last folder, it gets those of its files in a folder of that
+// name. Lines about files that are not there count as unused.
 type fileLabels struct {
 	upload string // the upload's own name, which is the id of files in no folder
 	rows   []fileRow
@@ -106,10 +106,10 @@ func (t *fileLabels) find(x subject, l Layout) []fields {
 		}
 	}
 	if rows == nil {
-		rows = t.by[1][x.id]
+		rows = t.there(t.by[1][x.id], x)
 	}
 	if rows == nil && x.alone {
-		if rows = t.by[2][base]; len(rows) > 0 {
+		if rows = t.there(t.by[2][base], x); len(rows) > 0 {
 			for _, n := range rows {
 				if t.rows[n].of != t.rows[rows[0]].of { // rows of several folders
 					return nil
@@ -131,6 +131,25 @@ func (t *fileLabels) find(x subject, l Layout) []fields {
 	}
 	if same && len(rows) > 0 {
 		return []fields{t.rows[rows[0]].f}
+	}
+	return out
+}
+
+// there are the rows about files that the id has, with or without a suffix.
+func (t *fileLabels) there(rows []int, x subject) []int {
+	if len(rows) == 0 || len(x.names) == 0 {
+		return rows
+	}
+	stem := func(name string) string { return strings.TrimSuffix(name, path.Ext(name)) }
+	has := make(map[string]bool, 2*len(x.names))
+	for _, name := range x.names {
+		has[name], has[stem(name)] = true, true
+	}
+	var out []int
+	for _, n := range rows {
+		if name := path.Base(t.rows[n].clean); has[name] || has[stem(name)] {
+			out = append(out, n)
+		}
 	}
 	return out
 }

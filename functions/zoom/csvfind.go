@@ -88,7 +88,23 @@ func (t *table) begin(cells []string) ([]csvColumn, error) {
 	for _, i := range t.times {
 		t.out[i] = true
 	}
-	return make([]csvColumn, t.width), t.leaveOut()
+	if err := t.leaveOut(); err != nil {
+		return nil, err
+	}
+	t.leaveIndex(cells[0])
+	return make([]csvColumn, t.width), nil
+}
+
+// leaveIndex passes over a first column without a name, as pandas and R write their indexes, if there are others;
+// cell is its first value.
+func (t *table) leaveIndex(cell string) {
+	if t.names[0] != "" || t.out[0] || len(t.say.Columns) > 0 || !slices.Contains(t.out[1:], false) {
+		return
+	}
+	t.out[0] = true
+	if strings.TrimSpace(cell) != "" {
+		t.about.Warnings = append(t.about.Warnings, "the first column has no name: it is taken for an index, and passed over")
+	}
 }
 
 // leaveOut takes the columns that the user named.

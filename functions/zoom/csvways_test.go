@@ -3,6 +3,7 @@ package zoom_test
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -97,6 +98,42 @@ func TestTimesAsWritten(t *testing.T) {
 		"no zone":         {"time,v\n2026-03-29 01:30,1\n", zone("Mars/Olympus"), `!"Mars/Olympus" is no time zone`, ""},
 		"zone of seconds": {"seconds,v\n5,1\n", zone("Europe/Berlin"), "5", "says nothing about times that count"},
 	})
+}
+
+// TestIndexColumn: a first column without a name is an index, as pandas and R write it, unless it has the times or
+// all there is.
+func TestIndexColumn(t *testing.T) {
+	t.Parallel()
+	const passed = "the first column has no name: it is taken for an index, and passed over"
+	for name, c := range map[string]struct {
+		text   string
+		say    zoom.CSVOptions
+		tracks []string
+		warn   string
+	}{
+		"pandas":         {",time,v\n0,2026-01-01,5\n1,2026-01-02,6\n", zoom.CSVOptions{}, []string{"v"}, passed},
+		"R":              {"\"\",\"time\",\"v\"\n\"1\",\"2026-01-01\",5\n\"2b\",\"2026-01-02\",6\n", zoom.CSVOptions{}, []string{"v"}, passed},
+		"R without it":   {"time,v\n\"1\",2026-01-01,5\n\"2\",2026-01-02,6\n", zoom.CSVOptions{}, []string{"v"}, passed},
+		"words":          {",time,v\nroof,2026-01-01,5\ncellar,2026-01-02,6\n", zoom.CSVOptions{}, []string{"v"}, passed},
+		"nothing in it":  {",time,v\n,2026-01-01,5\n,2026-01-02,6\n", zoom.CSVOptions{}, []string{"v"}, ""},
+		"the times":      {",v\n2026-01-01,5\n2026-01-02,6\n", zoom.CSVOptions{}, []string{"v"}, ""},
+		"nothing else":   {",time\n4,2026-01-01\n5,2026-01-02\n", zoom.CSVOptions{}, []string{""}, ""},
+		"told":           {",time,v\n0,2026-01-01,5\n", zoom.CSVOptions{Columns: []string{"", "v"}}, []string{"", "v"}, ""},
+		"another column": {"time,,v\n2026-01-01,0,5\n", zoom.CSVOptions{}, []string{"", "v"}, ""},
+	} {
+		_, s, err := timesOf(t, c.text, c.say)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var got []string
+		for _, k := range s.About().Tracks {
+			got = append(got, k.Name)
+		}
+		if warn := strings.Join(s.About().Warnings, "; "); !slices.Equal(got, c.tracks) || warn != c.warn {
+			t.Errorf("%s: %q, want %q; warnings %q", name, got, c.tracks, warn)
+		}
+	}
 }
 
 // TestColumns: the columns that are taken and passed over.

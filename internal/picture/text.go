@@ -3,6 +3,7 @@ package picture
 import (
 	"image/color"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -96,6 +97,25 @@ func ordinary(r rune) (plain rune, level int) {
 		return []rune(line)[i], -1
 	}
 	return r, 0
+}
+
+// Lacks returns the letters of texts for which a PNG has boxes, once each, in their order: the font lacks them. An SVG has all
+// letters, in the fonts of who opens it.
+func Lacks(texts ...string) string {
+	h, _ := style(11, font.WeightNormal, color.Black).Handler.(lettering) // all text has it
+	face := h.Fonts.Lookup(style(11, font.WeightNormal, color.Black).Font, vg.Points(11))
+	var buf sfnt.Buffer
+	var out []rune
+	for _, s := range texts {
+		for _, r := range s {
+			plain, _ := ordinary(r)
+			i, err := face.Face.GlyphIndex(&buf, plain)
+			if (err != nil || i == 0) && !unicode.IsControl(r) && !unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) && !slices.Contains(out, r) {
+				out = append(out, r)
+			}
+		}
+	}
+	return string(out)
 }
 
 // drawable is text with a box for each rune that the font lacks. A mark belongs to the

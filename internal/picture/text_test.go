@@ -368,3 +368,18 @@ func TestAnchors(t *testing.T) {
 		t.Errorf("lengths: %+v", got)
 	}
 }
+
+// TestLacks: letters that are drawn as boxes are told, once each; those that are drawn otherwise are not.
+func TestLacks(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "", "temp °C, Größe, Ψ Ж": "", "m² s⁻¹ H₂O x₋₁": "", "温度 temp 温": "温度", "a\tb\n": "", "e\u0301": "", "😀": "😀",
+	} {
+		if got := Lacks(text); got != want {
+			t.Errorf("%q lacks %q, want %q", text, got, want)
+		}
+	}
+	if got := Lacks("日本", "x", "本語"); got != "日本語" {
+		t.Errorf("%q", got)
+	}
+}

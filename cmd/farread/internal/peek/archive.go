@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/farread/farread/functions/pack"
@@ -116,12 +117,20 @@ func (f *Found) judge(j pack.Judgement) {
 	}
 }
 
-// Folder says what the names of the files in a folder tell; ok is false if no gulp is made of them.
+// Folder says what the names of the files in a folder tell; ok is false if pack makes nothing of them that is
+// surely wanted: a gulp of images, or items of texts.
 func Folder(names []string) (f Found, ok bool) {
 	j := pack.Judge(names, true)
-	if !j.Gulp() {
-		return f, false
+	switch {
+	case j.Gulp():
+		f.judge(j)
+	case len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(textSuffixes(), ext(name)) }):
+		f.Pack = Items
 	}
-	f.judge(j)
-	return f, true
+	return f, f.Pack != Nothing
+}
+
+// textSuffixes are the suffixes of texts that are read one by one, and are no tables.
+func textSuffixes() []string {
+	return []string{".txt", ".text", ".log", ".md", ".rst", ".json", ".jsonl", ".ndjson", ".xml", ".html", ".htm", ".yaml", ".yml"}
 }

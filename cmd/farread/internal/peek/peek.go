@@ -4,6 +4,7 @@ package peek
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -277,6 +278,25 @@ func sound(ctx context.Context, ob *objstore.Object) (f Found, ok bool, err erro
 		f.add("remark", w)
 	}
 	return f, true, nil
+}
+
+// Members are the entries, or, of what has none, the object itself: an array, an image, lines.
+func (f *Found) Members(name string, size int64) []Entry {
+	if len(f.Entry) > 0 {
+		return f.Entry
+	}
+	var what []string
+	for _, l := range f.Lines {
+		switch l.Name {
+		case "shape", "dtype":
+			what = append(what, l.Value)
+		case "lines", "pixels":
+			what = append(what, l.Value+" "+l.Name)
+		case "items":
+			what = append(what, "items: "+l.Value)
+		}
+	}
+	return []Entry{{name, size, cmp.Or(strings.Join(what, " "), f.Format)}}
 }
 
 // Named says what an object is called like: "csv" for x.csv; "" for a name that says nothing.
