@@ -54,11 +54,12 @@ type table struct {
 	names  []string // names of all columns
 	width  int      // number of columns, with those of the stamps
 
-	times      []int    // the columns whose cells make a stamp
-	marks      []string // what stands before each of them but the first, and behind the last; nil: one column
-	joined     string   // format of the joined cells; "": found out
-	name       string   // name of the column of the stamps, for people
-	call       string   // the same without a unit or a format in brackets
+	times      []int     // the columns whose cells make a stamp
+	marks      []string  // what stands before each of them but the first, and behind the last; nil: one column
+	parts      []dayPart // what the cells of each of them have; set if marks are
+	joined     string    // format of the joined cells; "": found out
+	name       string    // name of the column of the stamps, for people
+	call       string    // the same without a unit or a format in brackets
 	iso        bool
 	read       reading
 	layout     *layout    // how stamps are read that are neither numbers nor ISO 8601
@@ -307,7 +308,7 @@ func (t *table) stampOf(cells []string) string {
 	}
 	text = whole(text)
 	for i, c := range t.times[1:] {
-		text += t.marks[i] + whole(strings.TrimSpace(cells[c]))
+		text += t.marks[i] + t.parts[i+1].text(cells[c])
 	}
 	return text + t.marks[len(t.marks)-1]
 }
