@@ -25,6 +25,7 @@ func TestDatesBesideTimes(t *testing.T) {
 		"told hour":        {"day;at;hour;v\n2024-01-02;x;5;1\n2024-01-03;x;24;2\n", zoom.CSVOptions{Time: "day+hour"}, "2024-01-02T05:00:00Z 2024-01-04", "passed over"},
 		"told with format": {"day,hour,v\n2024-01-02,5,1\n", zoom.CSVOptions{Time: "day+hour", Format: "%Y-%m-%d %H"}, "2024-01-02T05:00:00Z", ""},
 		"told date alone":  {"date,hour,v\n2024-01-02,5,1\n", zoom.CSVOptions{Time: "date"}, "2024-01-02", ""},
+		"hour, clocks":     {"date,hour,v\n2026-10-25,1,1\n2026-10-25,2,2\n2026-10-25,2,3\n2026-10-25,3,4\n", zoom.CSVOptions{Zone: "Europe/Berlin"}, "2026-10-24T23:00:00Z 2026-10-25 2026-10-25T01:00:00Z 2026-10-25T02:00:00Z", "an hour that is there twice"},
 		"half a day":       {"Date,Time,v\n1/2/2024,9:04:00 AM,1\n1/2/2024,3:04:00 PM,1\n", zoom.CSVOptions{}, "2024-01-02T09:04:00Z 2024-01-02T15:04:00Z", "together"},
 	})
 }
