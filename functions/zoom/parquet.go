@@ -299,6 +299,10 @@ func (s *columnar) choose() error {
 	for k, i := range s.wanted[len(t.times):] {
 		kind, _ := kindOfType(s.f.Columns()[i].Type)
 		t.about.Tracks[k].Codec, t.about.Tracks[k].Variable = zoomcache.Codec{Kind: kind}, true
+		const exact = 15 // digits that each f64 keeps
+		if n := s.f.Columns()[i].Digits; n > exact {
+			t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: decimals of up to %d digits, of which f64 keeps 15 to 17: longer values are rounded", t.names[i], n))
+		}
 		if s.f.Nulls(i) == s.f.Rows() {
 			t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q has no values", t.names[i]))
 		}
