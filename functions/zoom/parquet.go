@@ -48,7 +48,7 @@ func openParquet(ctx context.Context, obj *objstore.Object, say CSVOptions) (Ser
 	if err := s.readTimes(ctx); err != nil {
 		return nil, s.placed(err)
 	}
-	return s, nil
+	return s.t.inOrder(s), nil
 }
 
 // placed is an error with the object as its place, if it has none.
@@ -171,7 +171,13 @@ func (s *columnar) readTimes(ctx context.Context) error {
 	} else {
 		c = t.decide(r.may)
 	}
+	if err := t.order(c); err != nil {
+		return err
+	}
 	t.from = c.span.first.sec
+	if t.sorts {
+		t.from = c.span.early.sec
+	}
 	if err := s.choose(); err != nil {
 		return err
 	}
@@ -187,7 +193,7 @@ func (s *columnar) learn(r *firstReading, b *parquet.Batch, i int, at []int, cel
 	if s.native {
 		x, err := s.stamp(b, i, at, clock)
 		if err == nil {
-			r.may[0].span.add(x, s.t.about.Rows == 0, row)
+			r.may[0].span.add(x, s.t.about.Rows == 0, row, "")
 		}
 		return err
 	}
@@ -340,6 +346,9 @@ func (s *columnar) Each(ctx context.Context, window int, f func(*Block) error) e
 			}
 			stamps = append(stamps, x.ticks(t.from, t.digits))
 		}
+		if t.sorts {
+			out.times = stamps
+		}
 		for i := range out.Columns {
 			out.Columns[i].take(&b.Columns[len(t.times)+i], stamps)
 		}
@@ -350,10 +359,11 @@ func (s *columnar) Each(ctx context.Context, window int, f func(*Block) error) e
 
 // take replaces the values of a column by those of a batch, each with the time of its row.
 func (c *Column) take(from *parquet.Values, stamps []int64) {
-	c.Stamps = c.Stamps[:0]
+	c.Stamps, c.rows = c.Stamps[:0], c.rows[:0]
 	for i, null := range from.Null {
 		if !null {
 			c.Stamps = append(c.Stamps, stamps[i])
+			c.rows = append(c.rows, int32(i))
 		}
 	}
 	if c.Stamps == nil {
