@@ -59,6 +59,7 @@ func TestCSV(t *testing.T) {
 			[]track{{"i64", "a", ticks(10), []string{"1", "2"}, []int64{5, 10}}}, "2026-05-01T12:00:00Z", ""},
 		"iso without marks": {"time,a\n20260501T120000.5Z,1\n20260501T1400+0200,2\n20260501t120002,3\n",
 			[]track{{"i64", "a", ticks(10), []string{"2", "1", "3"}, []int64{0, 5, 20}}}, "2026-05-01T12:00:00Z", "go back"},
+		"twice": {"time,v,w,v\n1,2,3,4\n", []track{{"i64", "v", ticks(1), []string{"2"}, []int64{1}}, {"i64", "w", ticks(1), []string{"3"}, []int64{1}}, {"i64", "v", ticks(1), []string{"4"}, []int64{1}}}, "", `several columns have one name, and numbers tell their tracks apart: "v"`},
 		"dates": {"date;a\n1969-12-31;1\n1970-01-02;2\n", []track{{"i64", "a", ticks(1), []string{"1", "2"}, []int64{0, 2 * 86400}}}, "1969-12-31T00:00:00Z", ""},
 		"cells of lines": {"time,\"a\nb\",c\r\n\"1\n\",\"\n2\",3\n2,3,\"4\r\n\"\n",
 			[]track{{"i64", "a\nb", ticks(1), []string{"2", "3"}, []int64{1, 2}}, {"i64", "c", ticks(1), []string{"3", "4"}, []int64{1, 2}}}, "", ""},

@@ -253,6 +253,7 @@ func (t *table) choose(cols []csvColumn) error {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("%s: %s", what, listed(texts)))
 	}
 	t.aboutTimes()
+	t.aboutNames(kept)
 	t.about.Tracks = tracks(len(kept), zoomcache.Codec{}, zoomcache.Rate{}, kept, "")
 	for i, k := range t.tracks {
 		if k < 0 {
@@ -268,6 +269,20 @@ func (t *table) choose(cols []csvColumn) error {
 		}
 	}
 	return nil
+}
+
+// aboutNames tells which tracks have one name.
+func (t *table) aboutNames(kept []string) {
+	var twice []string
+	seen := map[string]int{}
+	for _, n := range kept {
+		if seen[n]++; seen[n] == 2 {
+			twice = append(twice, n)
+		}
+	}
+	if len(twice) > 0 {
+		t.about.Warnings = append(t.about.Warnings, "several columns have one name, and numbers tell their tracks apart: "+listed(twice))
+	}
 }
 
 // aboutTimes tells which column was taken for the times, if its name does not say it.
