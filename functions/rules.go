@@ -53,6 +53,7 @@ type CSV struct {
 	TZ         string   `json:"tz,omitempty"`          // zone of times that tell none: "Europe/Berlin", "+02:00"
 	Columns    []string `json:"columns,omitempty"`     // columns to take; none: all of numbers
 	Skip       []string `json:"skip,omitempty"`        // columns to pass over
+	Sort       bool     `json:"sort,omitempty"`        // rows are put in the order of their times; without it times that go back are an error
 }
 
 // Out is the place for derived objects.

@@ -101,6 +101,7 @@ what else it may be; what nobody can know is refused. --time, --times, --time-fo
 --tz say it. Marks between thousands (1,234.5) are taken as such where a cell of the
 column can be nothing else. Empty cells and NA are gaps. Columns of text (no number
 among their first 100 values) are passed over, and named; --columns and --skip choose.
+Times that go back are an error that names the line; --sort puts the rows in order.
 Parquet goes by the same rules; columns of times and of numbers keep their type.
 
 --append puts SRC behind what is in DST, one file that is there: the array behind the

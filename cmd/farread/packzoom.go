@@ -29,7 +29,7 @@ func zoomFlagNames() []string {
 
 // csvFlagNames are the flags about the columns of a CSV.
 func csvFlagNames() []string {
-	return []string{"times", "time", "time-format", "tz", "columns", "skip"}
+	return []string{"times", "time", "time-format", "tz", "columns", "skip", "sort"}
 }
 
 func (f *zoomFlags) register(c *cobra.Command) {
@@ -47,6 +47,7 @@ func (f *zoomFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.csv.Zone, "tz", "", "the time zone of times of a CSV that tell none: `ZONE` is Europe/Berlin or +02:00 (UTC)")
 	c.Flags().StringSliceVar(&f.csv.Columns, "columns", nil, "the columns of a CSV or Parquet to take: `NAME,NAME` (all of numbers)")
 	c.Flags().StringSliceVar(&f.csv.Skip, "skip", nil, "columns of a CSV or Parquet to pass over: `NAME,NAME`")
+	c.Flags().BoolVar(&f.csv.Sort, "sort", false, "put the rows of a CSV or Parquet in the order of their times, which otherwise must not go back")
 	c.Flags().IntVar(&f.watermark, "watermark", 0, "`N` samples of a track make a packet of a .zoom (1024)")
 	c.Flags().BoolVar(&f.zlib, "zlib", false, "compress the packets of a .zoom")
 	c.Flags().BoolVar(&f.delta, "delta", false, "store differences in a .zoom, of signed integers; with --zlib, slow signals get small")
@@ -175,7 +176,7 @@ func (a *app) packZoom(ctx context.Context, src string, ob *objstore.Object, dst
 func (f *packFlags) onlyCSV(ctx context.Context, ob *objstore.Object) error {
 	name := ""
 	for flag, set := range map[string]bool{"times": f.zoom.csv.Unit != "", "time": f.zoom.csv.Time != "", "time-format": f.zoom.csv.Format != "", "tz": f.zoom.csv.Zone != "",
-		"columns": f.zoom.csv.Columns != nil, "skip": f.zoom.csv.Skip != nil} {
+		"columns": f.zoom.csv.Columns != nil, "skip": f.zoom.csv.Skip != nil, "sort": f.zoom.csv.Sort} {
 		if set && (name == "" || flag < name) {
 			name = flag
 		}

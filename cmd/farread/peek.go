@@ -64,6 +64,9 @@ func (p *peeked) command() string {
 	case peek.Image:
 		return typedLine(p.uri, stem+".gulp")
 	case peek.Series, peek.Array:
+		if p.Sort {
+			return typedLine(p.uri, stem+string(p.Pack)) + " --sort"
+		}
 		return typedLine(p.uri, stem+string(p.Pack))
 	case peek.Images, peek.Items:
 	}

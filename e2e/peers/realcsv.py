@@ -113,15 +113,29 @@ def source(name):
     sys.exit(f'{name} is not installed: make venv')
 
 
+def nanoseconds(t):
+    if pd.api.types.is_datetime64_any_dtype(t.dtype):
+        return t.astype('datetime64[ns]').astype('int64').to_numpy()
+    return np.round(t.to_numpy() * 1e9).astype('int64')
+
+
+def order(flags, ns):
+    """The flags of a table whose times are ns, and its rows in their order: times that go back need --sort."""
+    back = bool(np.any(np.diff(ns) < 0))
+    return flags + ['--sort'] * back, np.argsort(ns, kind='stable')
+
+
+def flags(entry, path):
+    return order(entry[3], nanoseconds(entry[1](pd.read_csv(path, **entry[4]))))[0]
+
+
 def wanted(entry, path):
-    """The tracks of a file: their name, times in ns and values."""
+    """The tracks of a file in the order of their times: their name, times in ns and values."""
     name, times, used, _, options = entry
     d = pd.read_csv(path, **options)
-    t = times(d)
-    if pd.api.types.is_datetime64_any_dtype(t.dtype):
-        ns = t.astype('datetime64[ns]').astype('int64').to_numpy()
-    else:
-        ns = np.round(t.to_numpy() * 1e9).astype('int64')
+    ns = nanoseconds(times(d))
+    _, rows = order([], ns)
+    ns, d = ns[rows], d.iloc[rows]
     for c in d.columns:
         if c in used or not (pd.api.types.is_numeric_dtype(d[c]) or pd.api.types.is_bool_dtype(d[c])):
             continue
@@ -153,7 +167,7 @@ def copy(folder):
         lines.append(f'{sha}  {size}  {base(name)}  {name} of {package(name)} {importlib.metadata.version(package(name))}, {COPIED[package(name)]}\n')
         tracks = [{'name': c, 'n': len(v), 'first': int(ns[0]) if len(ns) else 0, 'last': int(ns[-1]) if len(ns) else 0,
                    'sum': float(np.sum(v)), 'digest': digest(ns, v)} for c, ns, v in wanted(entry, path)]
-        expect.append({'file': base(name), 'flags': entry[3], 'tracks': tracks})
+        expect.append({'file': base(name), 'flags': flags(entry, path), 'tracks': tracks})
     assert total < 400 << 10, total
     with open(os.path.join(folder, 'MANIFEST'), 'w') as f:
         f.write('# sha256  size  file  origin\n# Copied by e2e/peers/realcsv.py from the packages, unchanged; expect.json holds what pandas '
@@ -168,7 +182,7 @@ def list_(folder):
     out = []
     for entry in FILES:
         shutil.copyfile(source(entry[0]), os.path.join(folder, base(entry[0])))
-        out.append({'File': base(entry[0]), 'From': entry[0], 'Flags': entry[3]})
+        out.append({'File': base(entry[0]), 'From': entry[0], 'Flags': flags(entry, source(entry[0]))})
     return out
 
 

@@ -106,18 +106,25 @@ def write(entry, folder):
     return path
 
 
-def wanted(entry, path):
-    times, used = entry[4], entry[5]
+def rows(entry, path):
     d = pq.read_table(path).to_pandas()
     if d.index.name is not None or isinstance(d.index, pd.MultiIndex):
         d = d.reset_index()
-    t = times(d)
-    if pd.api.types.is_datetime64_any_dtype(t.dtype):
-        if t.dt.tz is not None:
-            t = t.dt.tz_convert(None)
-        ns = t.astype('datetime64[ns]').astype('int64').to_numpy()
-    else:
-        ns = np.round(t.to_numpy() * 1e9).astype('int64')
+    t = entry[4](d)
+    if getattr(t.dtype, 'tz', None) is not None:
+        t = t.dt.tz_convert(None)
+    return d, realcsv.nanoseconds(t)
+
+
+def flags(entry, path):
+    return realcsv.order(entry[6], rows(entry, path)[1])[0]
+
+
+def wanted(entry, path):
+    used = entry[5]
+    d, ns = rows(entry, path)
+    _, at = realcsv.order([], ns)
+    ns, d = ns[at], d.iloc[at]
     for c in d.columns:
         if c in used:
             continue
@@ -140,7 +147,7 @@ def copy(folder):
         with open(path, 'rb') as f:
             p = f.read()
         lines.append(f'{hashlib.sha256(p).hexdigest()}  {len(p)}  {base(entry)}  {entry[1]}, {realcsv.COPIED[realcsv.package(entry[1])]}\n')
-        expect.append({'file': base(entry), 'flags': entry[6], 'tracks': [
+        expect.append({'file': base(entry), 'flags': flags(entry, path), 'tracks': [
             {'name': c, 'n': len(v), 'first': int(ns[0]) if len(ns) else 0, 'last': int(ns[-1]) if len(ns) else 0, 'digest': digest(ns, v)} for c, ns, v in wanted(entry, path)]})
     with open(os.path.join(folder, 'MANIFEST'), 'w') as f:
         f.write(f'# sha256  size  file  origin\n# Written by e2e/peers/realparquet.py with pyarrow {pa.__version__}; expect.json holds what pandas {pd.__version__} reads in them.\n')
@@ -151,7 +158,7 @@ def copy(folder):
 
 
 def list_(folder):
-    return [{'File': os.path.basename(write(e, folder)), 'From': e[1] if e[2] is None else f'{e[1]}, by pyarrow as {base(e)}', 'Flags': e[6]} for e in FILES]
+    return [{'File': base(e), 'From': e[1] if e[2] is None else f'{e[1]}, by pyarrow as {base(e)}', 'Flags': flags(e, write(e, folder))} for e in FILES]
 
 
 def check(folder):

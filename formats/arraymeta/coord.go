@@ -10,8 +10,8 @@ import (
 	"github.com/farread/farread/formats/dtype"
 )
 
-// NewCoord makes the shortest coordinate of values of type d: a regular axis if that gives
-// each of them again, bit for bit, else the values. ok is false if they are too long for that, or of
+// NewCoord makes the shortest coordinate of values of type d: a regular axis if there are three or
+// more and it gives each of them again, bit for bit, else the values. ok is false if they are too long for that, or of
 // another type than coordinates have: then they are an array of their own.
 func NewCoord(dim string, d dtype.DType, values []byte) (c Coord, ok bool) {
 	d, values = little(d, values)
@@ -45,11 +45,15 @@ func little(d dtype.DType, values []byte) (dtype.DType, []byte) {
 	return to, out
 }
 
-// regular returns c as a regular axis, if there is one of at least two values.
+// minRegular is how many values make a rule: two of them have one step alone, which nothing confirms, and an
+// axis that grows would go on by it.
+const minRegular = 3
+
+// regular returns c as a regular axis, if there is one of at least minRegular values.
 func (c Coord) regular(d dtype.DType, values []byte) (Coord, bool) {
 	size := d.ItemSize()
 	n := int64(len(values) / size)
-	if n < 2 {
+	if n < minRegular {
 		return c, false
 	}
 	try := func() bool {

@@ -109,6 +109,7 @@ func TestGrow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ had, more, all []byte }{
 		{i8(1, 2), i8(3, 4, 5), i8(1, 2, 3, 4, 5)},
+		{i8(1, 2, 3), i8(4, 5), i8(1, 2, 3, 4, 5)},
 		{i8(1, 2), i8(9), i8(1, 2, 9)},
 		{i8(1, 9), i8(17), i8(1, 9, 17)},
 		{f8(0.1, 0.2), f8(math.NaN()), f8(0.1, 0.2, math.NaN())},
@@ -125,19 +126,26 @@ func TestGrow(t *testing.T) {
 			t.Errorf("%x behind %x: %+v %v", c.more, c.had, got, ok)
 		}
 	}
-	_, regular := axisOf(t, "<i8", "", i8(0, 1))
-	if err := regular.GoesOn(2, 1<<40); err != nil {
+	_, regular := axisOf(t, "<i8", "", i8(0, 1, 2))
+	if err := regular.GoesOn(3, 1<<40); err != nil {
 		t.Error(err)
 	}
-	if err := regular.GoesOn(2, math.MaxInt64-2); err != nil {
+	if err := regular.GoesOn(3, math.MaxInt64-3); err != nil {
 		t.Error(err)
 	}
-	_, short := axisOf(t, "|u1", "", []byte{0, 100})
-	if err := short.GoesOn(2, 1); !errors.Is(err, nil) {
+	_, short := axisOf(t, "|u1", "", []byte{0, 80, 160})
+	if err := short.GoesOn(3, 1); !errors.Is(err, nil) {
 		t.Error(err)
 	}
-	if err := short.GoesOn(2, 2); !errors.Is(err, formats.ErrUnsupported) {
+	if err := short.GoesOn(3, 2); !errors.Is(err, formats.ErrUnsupported) {
 		t.Error(err)
+	}
+	_, two := axisOf(t, "<i8", "", i8(0, 5))
+	if err := two.GoesOn(2, 1); !errors.Is(err, formats.ErrUnsupported) {
+		t.Errorf("two values make a rule: %v", err)
+	}
+	if three, ok := two.Grow(2, i8(10)); !ok || three.GoesOn(3, 1) != nil {
+		t.Errorf("three values make none: %+v", three)
 	}
 	_, list := axisOf(t, "<i8", "", i8(0, 1, 5))
 	if err := list.GoesOn(3, 1); !errors.Is(err, formats.ErrUnsupported) {

@@ -54,11 +54,12 @@ type table struct {
 	names  []string // names of all columns
 	width  int      // number of columns, with those of the stamps
 
-	times      []int    // the columns whose cells make a stamp
-	marks      []string // what stands before each of them but the first, and behind the last; nil: one column
-	joined     string   // format of the joined cells; "": found out
-	name       string   // name of the column of the stamps, for people
-	call       string   // the same without a unit or a format in brackets
+	times      []int     // the columns whose cells make a stamp
+	marks      []string  // what stands before each of them but the first, and behind the last; nil: one column
+	parts      []dayPart // what the cells of each of them have; set if marks are
+	joined     string    // format of the joined cells; "": found out
+	name       string    // name of the column of the stamps, for people
+	call       string    // the same without a unit or a format in brackets
 	iso        bool
 	read       reading
 	layout     *layout    // how stamps are read that are neither numbers nor ISO 8601
@@ -75,6 +76,7 @@ type table struct {
 	firstStamp string
 	from       int64 // the second that is time 0
 	digits     int   // ticks are 10^-digits of a second
+	sorts      bool  // rows are put in order
 	skip       int64 // lines up to and with the header, and the units below it
 	title      int64 // the first line of one cell above it
 	titles     int   // number of such lines
@@ -117,7 +119,13 @@ func openCSV(ctx context.Context, obj *objstore.Object, packed packing, say CSVO
 		return nil, err
 	}
 	c := t.decide(r.may)
+	if err := t.order(c); err != nil {
+		return nil, err
+	}
 	t.from = c.span.first.sec
+	if t.sorts {
+		t.from = c.span.early.sec
+	}
 	if err := t.choose(r.cols); err != nil {
 		return nil, kit.Fail("csv", obj.Info().Key, -1, err)
 	}
@@ -125,7 +133,7 @@ func openCSV(ctx context.Context, obj *objstore.Object, packed packing, say CSVO
 	t.early()
 	t.settle(&c.span)
 	t.about.Warnings = append(t.about.Warnings, c.clock.remarks()...)
-	return t, nil
+	return t.inOrder(t), nil
 }
 
 // header takes a line for the names of the columns, unless it is a title.
@@ -307,7 +315,7 @@ func (t *table) stampOf(cells []string) string {
 	}
 	text = whole(text)
 	for i, c := range t.times[1:] {
-		text += t.marks[i] + whole(strings.TrimSpace(cells[c]))
+		text += t.marks[i] + t.parts[i+1].text(cells[c])
 	}
 	return text + t.marks[len(t.marks)-1]
 }
@@ -352,10 +360,6 @@ func (t *table) settle(span *csvSpan) {
 	if span.finer || t.digits < span.digits {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps finer than %s s are rounded down to it", strconv.FormatFloat(math.Pow10(-t.digits), 'g', -1, 64)))
 	}
-	if span.back > 0 {
-		t.about.Back = t.place(span.backLine)
-		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("stamps that go back in time, kept as they are: %d, the first in %s", span.back, t.about.Back))
-	}
 	if t.zone != nil && !t.dated() {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("the time zone %s says nothing about times that count", t.zone))
 	}
@@ -391,10 +395,10 @@ func (t *table) Each(ctx context.Context, window int, f func(*Block) error) erro
 		for i := range b.Columns {
 			c := &b.Columns[i]
 			v := &c.Values
-			c.Stamps = c.Stamps[:0]
+			c.Stamps, c.rows = c.Stamps[:0], c.rows[:0]
 			v.N, v.Bool, v.F64, v.I64, v.U64 = 0, v.Bool[:0], v.F64[:0], v.I64[:0], v.U64[:0]
 		}
-		n = 0
+		n, b.times = 0, b.times[:0]
 		return err
 	}
 	for i := range b.Columns {
@@ -434,6 +438,9 @@ func (t *table) row(room *[]string, line string, clock *zoneClock, b *Block) err
 		return errChanged
 	}
 	at := s.ticks(t.from, t.digits)
+	if t.sorts {
+		b.times = append(b.times, at)
+	}
 	for i, cell := range cells {
 		k := t.tracks[i]
 		if k < 0 {
@@ -449,6 +456,9 @@ func (t *table) row(room *[]string, line string, clock *zoneClock, b *Block) err
 		}
 		c := &b.Columns[k]
 		c.Stamps = append(c.Stamps, at)
+		if t.sorts {
+			c.rows = append(c.rows, int32(len(b.times)-1))
+		}
 		if err := c.put(cell); err != nil {
 			return err
 		}

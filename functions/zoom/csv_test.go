@@ -3,6 +3,7 @@ package zoom_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions/zoom"
+	"github.com/farread/farread/objstore/memstore"
 )
 
 // TestCSV: types, stamps and gaps of tables as people write them.
@@ -31,7 +33,7 @@ func TestCSV(t *testing.T) {
 		"gaps": {"time,a,b\n1,,5\n2,NA,6\n3,4,\n4,null,\n",
 			[]track{{"i64", "a", ticks(1), []string{"4"}, []int64{3}}, {"i64", "b", ticks(1), []string{"5", "6"}, []int64{1, 2}}}, "", ""},
 		"no values":      {"time,a,b\n1,,5\n", []track{{"f64", "a", ticks(1), nil, nil}, {"i64", "b", ticks(1), []string{"5"}, []int64{1}}}, "", `"a" has no values`},
-		"backwards":      {"time,a\n5,1\n-1.5,2\n5,3\n", []track{{"i64", "a", ticks(10), []string{"1", "2", "3"}, []int64{50, -15, 50}}}, "", "go back in time, kept as they are: 1, the first in line 3"},
+		"sorted":         {"time,a,b\n5,1,\n-1.5,2,7\n5,3,8\n", []track{{"i64", "a", ticks(10), []string{"2", "1", "3"}, []int64{-15, 50, 50}}, {"i64", "b", ticks(10), []string{"7", "8"}, []int64{-15, 50}}}, "", "rows are put in the order of their times: 1 go back, the first in line 3"},
 		"first column":   {"when ever,a\n1,1\n", []track{{"i64", "a", ticks(1), []string{"1"}, []int64{1}}}, "", `the first, "when ever", is taken for the times, in seconds`},
 		"time last":      {"a\tTimestamp\n1\t3\n2\t4\n", []track{{"i64", "a", ticks(1), []string{"1", "2"}, []int64{3, 4}}}, "", ""},
 		"best name":      {"t,time,a\n1,100,2\n", []track{{"i64", "t", ticks(1), []string{"1"}, []int64{100}}, {"i64", "a", ticks(1), []string{"2"}, []int64{100}}}, "", `"time" is taken for the times, in seconds, and not "t"`},
@@ -40,21 +42,24 @@ func TestCSV(t *testing.T) {
 		"comments":       {"\ufeff# made by a logger\n\n#\ntime,a\n1,2\n\n2,3\n\n", []track{{"i64", "a", ticks(1), []string{"2", "3"}, []int64{1, 2}}}, "", ""},
 		"truth":          {"time,a\n1,true\n2,False\n", []track{{"bool", "a", ticks(1), []string{"true", "false"}, []int64{1, 2}}}, "", ""},
 		"large":          {"time,a,b\n1,18446744073709551615,9223372036854775807\n", []track{{"u64", "a", ticks(1), []string{"18446744073709551615"}, []int64{1}}, {"i64", "b", ticks(1), []string{"9223372036854775807"}, []int64{1}}}, "", ""},
-		"larger":         {"time,a,b\n1,18446744073709551616,-9223372036854775808\n2,1,+5\n", []track{{"f64", "a", ticks(1), []string{"1.8446744073709552e+19", "1"}, []int64{1, 2}}, {"i64", "b", ticks(1), []string{"-9223372036854775808", "5"}, []int64{1, 2}}}, "", ""},
-		"large and -1":   {"time,a\n1,18446744073709551615\n2,-1\n", []track{{"f64", "a", ticks(1), []string{"1.8446744073709552e+19", "-1"}, []int64{1, 2}}}, "", ""},
-		"-1 and large":   {"time,a\n1,-1\n2,18446744073709551615\n", []track{{"f64", "a", ticks(1), []string{"-1", "1.8446744073709552e+19"}, []int64{1, 2}}}, "", ""},
-		"late fraction":  {"time,a\n1,1\n2,2\n3,2.5\n", []track{{"f64", "a", ticks(1), []string{"1", "2", "2.5"}, []int64{1, 2, 3}}}, "", ""},
-		"out of range":   {"time,a\n1,1e999\n", []track{{"f64", "a", ticks(1), []string{"+Inf"}, []int64{1}}}, "", ""},
-		"exponents":      {"time,a\n1.5e1,1\n25e-3,1\n", []track{{"i64", "a", ticks(1000), []string{"1", "1"}, []int64{15000, 25}}}, "", "go back"},
-		"nanoseconds":    {"time,a\n1700000000.123456789,1\n", []track{{"i64", "a", ticks(1e9), []string{"1"}, []int64{123456789}}}, "2023-11-14T22:13:20Z", "seconds since 1970"},
-		"too fine":       {"time,a\n0.30000000000000004,1\n-0.30000000000000004,2\n", []track{{"i64", "a", ticks(1e9), []string{"1", "2"}, []int64{300000000, -300000001}}}, "", "finer than 1e-09"},
-		"parts of ms":    {"time,a\n1700000000000.123456,1\n", []track{{"i64", "a", ticks(1e9), []string{"1"}, []int64{123456}}}, "2023-11-14T22:13:20Z", "milliseconds since 1970"},
-		"much too far":   {"time,a\n17000000000000000.25,1\n", []track{{"i64", "a", ticks(100), []string{"1"}, []int64{1700000000000000025}}}, "", "taken for seconds; --time-format %s"},
-		"too far, fine":  {"time,a\n17000000000000000.2525,1\n", []track{{"i64", "a", ticks(100), []string{"1"}, []int64{1700000000000000025}}}, "", "finer than 0.01 s"},
+		"larger":         {"time,a,b\n1,18446744073709551616,-9223372036854775808\n2,1,+5\n", []track{{"f64", "a", ticks(1), []string{"1.8446744073709552e+19", "1"}, []int64{1, 2}}, {"i64", "b", ticks(1), []string{"-9223372036854775808", "5"}, []int64{1, 2}}}, "", ""}, // 2^64 is one of f64
+		"large and -1":   {"time,a\n1,18446744073709551615\n2,-1\n", []track{{"f64", "a", ticks(1), []string{"1.8446744073709552e+19", "-1"}, []int64{1, 2}}}, "", `column "a": whole numbers beyond 2^53 that f64 rounds: 1, the first 18446744073709551615 in line 2, which becomes 18446744073709551616`},
+		"-1 and large":   {"time,a\n1,-1\n2,18446744073709551615\n", []track{{"f64", "a", ticks(1), []string{"-1", "1.8446744073709552e+19"}, []int64{1, 2}}}, "", "f64 rounds: 1"},
+		"2^53 and parts": {"time,a,b\n1,9007199254740993,9007199254740993\n2,-9007199254740995,9007199254740993\n3,9007199254740992,1\n4,0.5,2\n", []track{{"f64", "a", ticks(1), []string{"9.007199254740992e+15", "-9.007199254740996e+15", "9.007199254740992e+15", "0.5"}, []int64{1, 2, 3, 4}},
+			{"i64", "b", ticks(1), []string{"9007199254740993", "9007199254740993", "1", "2"}, []int64{1, 2, 3, 4}}}, "", `column "a": whole numbers beyond 2^53 that f64 rounds: 2, the first 9007199254740993 in line 2, which becomes 9007199254740992`},
+		"late fraction": {"time,a\n1,1\n2,2\n3,2.5\n", []track{{"f64", "a", ticks(1), []string{"1", "2", "2.5"}, []int64{1, 2, 3}}}, "", ""},
+		"out of range":  {"time,a\n1,1e999\n", []track{{"f64", "a", ticks(1), []string{"+Inf"}, []int64{1}}}, "", ""},
+		"exponents":     {"time,a\n1.5e1,1\n25e-3,2\n", []track{{"i64", "a", ticks(1000), []string{"2", "1"}, []int64{25, 15000}}}, "", "go back"},
+		"nanoseconds":   {"time,a\n1700000000.123456789,1\n", []track{{"i64", "a", ticks(1e9), []string{"1"}, []int64{123456789}}}, "2023-11-14T22:13:20Z", "seconds since 1970"},
+		"too fine":      {"time,a\n0.30000000000000004,1\n-0.30000000000000004,2\n", []track{{"i64", "a", ticks(1e9), []string{"2", "1"}, []int64{-300000001, 300000000}}}, "", "finer than 1e-09"},
+		"parts of ms":   {"time,a\n1700000000000.123456,1\n", []track{{"i64", "a", ticks(1e9), []string{"1"}, []int64{123456}}}, "2023-11-14T22:13:20Z", "milliseconds since 1970"},
+		"much too far":  {"time,a\n17000000000000000.25,1\n", []track{{"i64", "a", ticks(100), []string{"1"}, []int64{1700000000000000025}}}, "", "taken for seconds; --time-format %s"},
+		"too far, fine": {"time,a\n17000000000000000.2525,1\n", []track{{"i64", "a", ticks(100), []string{"1"}, []int64{1700000000000000025}}}, "", "finer than 0.01 s"},
 		"iso": {"time,a\n2026-05-01T12:00:00.5Z,1\n2026-05-01 14:00:01+02:00,2\n",
 			[]track{{"i64", "a", ticks(10), []string{"1", "2"}, []int64{5, 10}}}, "2026-05-01T12:00:00Z", ""},
 		"iso without marks": {"time,a\n20260501T120000.5Z,1\n20260501T1400+0200,2\n20260501t120002,3\n",
-			[]track{{"i64", "a", ticks(10), []string{"1", "2", "3"}, []int64{5, 0, 20}}}, "2026-05-01T12:00:00Z", "go back"},
+			[]track{{"i64", "a", ticks(10), []string{"2", "1", "3"}, []int64{0, 5, 20}}}, "2026-05-01T12:00:00Z", "go back"},
+		"twice": {"time,v,w,v\n1,2,3,4\n", []track{{"i64", "v", ticks(1), []string{"2"}, []int64{1}}, {"i64", "w", ticks(1), []string{"3"}, []int64{1}}, {"i64", "v", ticks(1), []string{"4"}, []int64{1}}}, "", `several columns have one name, and numbers tell their tracks apart: "v"`},
 		"dates": {"date;a\n1969-12-31;1\n1970-01-02;2\n", []track{{"i64", "a", ticks(1), []string{"1", "2"}, []int64{0, 2 * 86400}}}, "1969-12-31T00:00:00Z", ""},
 		"cells of lines": {"time,\"a\nb\",c\r\n\"1\n\",\"\n2\",3\n2,3,\"4\r\n\"\n",
 			[]track{{"i64", "a\nb", ticks(1), []string{"2", "3"}, []int64{1, 2}}, {"i64", "c", ticks(1), []string{"3", "4"}, []int64{1, 2}}}, "", ""},
@@ -75,11 +80,11 @@ func TestCSV(t *testing.T) {
 		"old epoch":     {"timestamp,a\n5,1\n", []track{{"i64", "a", ticks(1), []string{"1"}, []int64{5}}}, "", ""},
 		"negative ms":   {"t_ms,a\n-5,1\n0.5,2\n", []track{{"i64", "a", ticks(10000), []string{"1", "2"}, []int64{-50, 5}}}, "", ""},
 		"iso, comma": {"time;a\n2026-02-28 23:59:60,25;1\n2026-02-28T23:59Z;2\n",
-			[]track{{"i64", "a", ticks(100), []string{"1", "2"}, []int64{25, -6000}}}, "2026-03-01T00:00:00Z", "go back"},
+			[]track{{"i64", "a", ticks(100), []string{"2", "1"}, []int64{0, 6025}}}, "2026-02-28T23:59:00Z", "go back"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := series(t, "x.csv", []byte(c.text), nil)
+			s, err := zoom.Open(t.Context(), stored(t, memstore.New(memstore.Config{}), "x.csv", []byte(c.text)), zoom.Options{Table: zoom.CSVOptions{Sort: true}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -144,6 +149,8 @@ func TestCSVErrors(t *testing.T) {
 		"thousands":       {"t;a\n1;1.234,56,7\n", formats.ErrUnsupported, `of column "a" "1.234,56,7" in line 2 is no number`},
 		"behind a quote":  {"time,a\n1,\"2\"3\n", formats.ErrCorrupt, "line 2 at 7: text behind"},
 		"endless line":    {"time,a\n" + strings.Repeat("1", 2<<20), formats.ErrTooLarge, "line 2 at 7: longer than"},
+		"back":            {"time,a\n1,2\n5,3\n\n4,5\n3,1\n", formats.ErrUnsupported, `csv: line 5: column "time": its times go back, "4" comes behind "5" (2 in all do so); --sort, or the metadata sort=true of an upload, puts the rows in order`},
+		"back, clocks":    {"time,a\n2024-10-27 02:30,2\n2024-10-27 02:00,3\n", formats.ErrUnsupported, `"2024-10-27 02:00" comes behind "2024-10-27 02:30" (1 in all do so); --sort, or the metadata sort=true of an upload, puts the rows in order; if clocks go back there, --tz ZONE says where`},
 		"wide":            {strings.Repeat("a,", 5000) + "\n", formats.ErrTooLarge, "line 1 at 0: 5001 columns"},
 	} {
 		_, err := series(t, "x.csv", []byte(c.text), nil)
@@ -170,6 +177,7 @@ func TestStampsExact(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		digits := rapid.IntRange(0, 9).Draw(rt, "digits")
 		list := rapid.SliceOfN(rapid.Int64Range(-4e18, 4e18), 1, 20).Draw(rt, "ns")
+		slices.Sort(list)
 		step := int64(1)
 		for range 9 - digits {
 			step *= 10

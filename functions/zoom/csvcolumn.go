@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions/internal/kit"
@@ -22,7 +23,10 @@ type csvColumn struct {
 	number                  bool // a float, integer or word, except nan
 	text                    string
 	line                    int64 // line of the first text; 0: none
-	comma                   bool  // a number with a decimal comma
+	inexact                 int64 // whole numbers that f64 does not have
+	inexactLine             int64 // line of the first of them
+	inexactText             string
+	comma                   bool // a number with a decimal comma
 	groups                  grouped
 	way                     grouping // of its numbers; zero: none
 }
@@ -33,7 +37,7 @@ func (c *csvColumn) learn(name string, line int64, cell, plain string) error {
 	if c.line > 0 && c.values >= textValues {
 		return nil
 	}
-	if c.line > 0 || !c.look(plain) {
+	if c.line > 0 || !c.look(line, plain) {
 		if c.line == 0 && c.groups.learn(line, cell) {
 			return nil
 		}
@@ -52,7 +56,7 @@ func (c *csvColumn) learn(name string, line int64, cell, plain string) error {
 // learnText notes a value of a column of text, or the first text of a column.
 func (c *csvColumn) learnText(name string, line int64, cell, plain string) error {
 	if c.line > 0 {
-		if c.look(plain) {
+		if c.look(line, plain) {
 			return kit.Corrupt("column %.60q: %.60q in line %d is no number, as %.60q is; --skip passes a column over", name, c.text, c.line, cell)
 		}
 		return nil
@@ -85,6 +89,9 @@ func (c *csvColumn) settle(name string, commas bool, sep byte) (remark string, e
 	c.way, c.integer, c.number = way, true, true
 	c.float = c.float || part
 	digits, _, _ := way.number(c.groups.text)
+	if c.groups.proven == 0 {
+		return fmt.Sprintf("column %.60q: numbers such as %.60q are read as %s, with a decimal comma%s", name, c.groups.text, digits, c.groups.pointed(way)), nil
+	}
 	return fmt.Sprintf("column %.60q: numbers such as %.60q are read as %s, with %q between thousands", name, c.groups.text, digits, string(way.group)), nil
 }
 
@@ -104,14 +111,14 @@ func (c *csvColumn) points(name string, commas bool, sep byte) string {
 }
 
 // look notes the kind of value in a cell. It returns false if the cell has no value.
-func (c *csvColumn) look(cell string) bool {
+func (c *csvColumn) look(line int64, cell string) bool {
 	c.values++
 	digits := cell
 	if cell[0] == '-' || cell[0] == '+' {
 		digits = cell[1:]
 	}
 	if allDigits(digits) {
-		c.whole(cell, digits)
+		c.whole(line, cell, digits)
 		return true
 	}
 	if _, is := truth(cell); is {
@@ -128,9 +135,14 @@ func (c *csvColumn) look(cell string) bool {
 }
 
 // whole notes a whole number.
-func (c *csvColumn) whole(cell, digits string) {
+func (c *csvColumn) whole(line int64, cell, digits string) {
 	c.integer, c.number = true, true
 	c.negative = c.negative || cell[0] == '-'
+	if len(digits) >= exactDigits && floatOf(digits) != strings.TrimLeft(digits, "0") {
+		if c.inexact++; c.inexact == 1 {
+			c.inexactLine, c.inexactText = line, cell
+		}
+	}
 	if len(digits) < 19 { // every number so short fits
 		return
 	}
@@ -140,6 +152,26 @@ func (c *csvColumn) whole(cell, digits string) {
 	_, err := strconv.ParseUint(digits, 10, 64)
 	c.large = true
 	c.beyond = c.beyond || err != nil || cell[0] == '-'
+}
+
+// exactDigits is how many digits the least whole number has that f64 does not have.
+const exactDigits = 16
+
+// floatOf is the whole number that f64 makes of digits.
+func floatOf(digits string) string {
+	f, err := parseFloat(digits)
+	if err != nil {
+		return ""
+	}
+	return strconv.FormatFloat(f, 'f', 0, 64)
+}
+
+// rounded is the remark about whole numbers that lose digits, since others make f64 of the column.
+func (c *csvColumn) rounded(name string) string {
+	if codec, _ := c.codec(); c.inexact == 0 || codec.Kind != zoomcache.F64 {
+		return ""
+	}
+	return fmt.Sprintf("column %.60q: whole numbers beyond 2^53 that f64 rounds: %d, the first %.60s in line %d, which becomes %s", name, c.inexact, c.inexactText, c.inexactLine, floatOf(c.inexactText))
 }
 
 // codec is the narrowest type that keeps every value as it is written. If all values
@@ -221,18 +253,36 @@ func (t *table) choose(cols []csvColumn) error {
 		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("%s: %s", what, listed(texts)))
 	}
 	t.aboutTimes()
+	t.aboutNames(kept)
 	t.about.Tracks = tracks(len(kept), zoomcache.Codec{}, zoomcache.Rate{}, kept, "")
 	for i, k := range t.tracks {
 		if k < 0 {
 			continue
 		}
 		t.about.Tracks[k].Codec, _ = cols[i].codec()
+		if text := cols[i].rounded(t.names[i]); text != "" {
+			t.about.Warnings = append(t.about.Warnings, text)
+		}
 		t.about.Tracks[k].Variable = true
 		if cols[i].values == 0 {
 			t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q has no values", t.names[i]))
 		}
 	}
 	return nil
+}
+
+// aboutNames tells which tracks have one name.
+func (t *table) aboutNames(kept []string) {
+	var twice []string
+	seen := map[string]int{}
+	for _, n := range kept {
+		if seen[n]++; seen[n] == 2 {
+			twice = append(twice, n)
+		}
+	}
+	if len(twice) > 0 {
+		t.about.Warnings = append(t.about.Warnings, "several columns have one name, and numbers tell their tracks apart: "+listed(twice))
+	}
 }
 
 // aboutTimes tells which column was taken for the times, if its name does not say it.

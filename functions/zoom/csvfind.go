@@ -228,7 +228,11 @@ func (t *table) prefer(all []int, cells []string) int {
 	dated := called(plainName(t.names[best]), append(yearNames(), dateNames()...))
 	for _, i := range all[1:] {
 		year := called(plainName(t.names[i]), yearNames()) && formYear.likely(t.plain(strings.TrimSpace(cells[i])))
-		switch t.look(cells[best]) {
+		is := t.look(cells[best])
+		if clockColumn(t.names[best]) && (dotted(cells[best]) || fourDigits(cells[best])) {
+			is = lookClock
+		}
+		switch is {
 		case lookClock:
 			if y := t.look(cells[i]); y == lookDate || y == lookNumber && called(plainName(t.names[i]), dateNames()) {
 				return i
@@ -243,95 +247,6 @@ func (t *table) prefer(all []int, cells []string) int {
 		}
 	}
 	return best
-}
-
-// joinParts takes more columns for the stamps if the best one has a part of each
-// alone: a year beside months or quarters, a date beside times of day.
-func (t *table) joinParts(cells []string) {
-	main := t.times[0]
-	text := t.plain(strings.TrimSpace(cells[main]))
-	list := []int{main}
-	switch {
-	case called(t.call, yearNames()) && formYear.likely(text):
-		if i := slices.IndexFunc(t.names, func(c string) bool { return called(plainName(c), dayNames()) }); i >= 0 && within(cells[i], 1, 366) {
-			list = append(list, i)
-			break
-		}
-		for _, p := range []struct {
-			names       []string
-			first, last int
-		}{{[]string{"quarter", "qtr", "q"}, 1, 4}, {[]string{"month", "mon", "mm", "mo"}, 1, 12}, {[]string{"day", "dd", "dom", "dy"}, 1, 31},
-			{[]string{"hour", "hh", "hr"}, 0, 24}, {[]string{"minute", "mn"}, 0, 59}, {[]string{"second", "ss"}, 0, 60}} {
-			i := slices.IndexFunc(t.names, func(c string) bool { return called(plainName(c), p.names) })
-			if i < 0 || i == main || !within(cells[i], p.first, p.last) {
-				if p.names[0] == "quarter" {
-					continue
-				}
-				break
-			}
-			if list = append(list, i); p.names[0] == "quarter" {
-				break
-			}
-		}
-	case t.look(cells[main]) == lookDate && !strings.Contains(text, ":") || formDay.likely(text) && called(t.call, dateNames()):
-		for i, c := range cells {
-			if i != main && t.look(c) == lookClock && called(plainName(t.names[i]), append(clockNames(), "hour", "clock", "time of day", "hhmm", "uhrzeit", "zeit", "heure", "hora")) {
-				list = append(list, i)
-				break
-			}
-		}
-	}
-	if len(list) > 1 {
-		t.join(list)
-		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("columns %.200q together are taken for the times; %s says otherwise", t.name, sayColumn))
-	}
-}
-
-// dayNames are the names of columns that count the days of a year.
-func dayNames() []string {
-	return []string{"doy", "yday", "dayofyear", "day_of_year", "jday", "julian_day"}
-}
-
-// within reports whether a cell is a whole number in a range.
-func within(cell string, first, last int) bool {
-	text := whole(strings.TrimSpace(cell))
-	if !allDigits(text) || len(text) > 3 {
-		return false
-	}
-	n, _ := number(&text, len(text))
-	return n >= first && n <= last
-}
-
-// join makes a stamp of the cells of several columns.
-func (t *table) join(list []int) {
-	t.times, t.marks = list, nil
-	var names []string
-	for i, c := range list {
-		if names = append(names, t.names[c]); i == 0 {
-			continue
-		}
-		mark := " "
-		if called(t.call, yearNames()) {
-			switch { // 1974-365, 1974Q1, 1974-1-31 12:30:05
-			case i == 1 && called(plainName(t.names[c]), []string{"quarter", "qtr", "q"}):
-				mark = "Q"
-			case i == 1 && called(plainName(t.names[c]), dayNames()):
-				mark, t.joined = "-", "%Y-%j"
-			case i < 3:
-				mark = "-"
-			case i > 3:
-				mark = ":"
-			}
-		}
-		t.marks = append(t.marks, mark)
-	}
-	end := ""
-	if called(t.call, yearNames()) && len(list) == 4 { // an hour alone
-		end = ":00"
-	}
-	t.marks = append(t.marks, end)
-	t.name = strings.Join(names, " + ")
-	t.call = "date"
 }
 
 // listed joins names for people.

@@ -1,6 +1,7 @@
 package zoom
 
 import (
+	"fmt"
 	"strings"
 )
 
@@ -117,15 +118,37 @@ func (g *grouped) learn(line int64, cell string) bool {
 	return true
 }
 
-// way is the grouping that all cells have, and some for sure. part says that some numbers
-// are not whole.
+// way is the grouping that all cells have, and some for sure, or that with a decimal comma, if none with a
+// decimal point fits: "1,5" in quotes between commas. part says that some numbers are not whole.
 func (g *grouped) way() (way grouping, part, ok bool) {
+	if g.line == 0 {
+		return grouping{}, false, false
+	}
+	comma := -1
 	for k, way := range groupings {
-		if g.line > 0 && g.proven&^g.dead&(1<<k) != 0 {
+		switch {
+		case g.dead&(1<<k) != 0:
+		case g.proven&(1<<k) != 0:
 			return way, g.parts&(1<<k) != 0, true
+		case way.decimal != ',':
+			comma = len(groupings)
+		case comma < 0:
+			comma = k
 		}
 	}
-	return grouping{}, false, false
+	if comma < 0 || comma == len(groupings) {
+		return grouping{}, false, false
+	}
+	return groupings[comma], true, true
+}
+
+// pointed tells how a cell with a point is read beside decimal commas, if there is one.
+func (g *grouped) pointed(way grouping) string {
+	digits, _, ok := way.number(g.point)
+	if g.point == "" || !ok {
+		return ""
+	}
+	return fmt.Sprintf(", and %.60q as %s", g.point, digits)
 }
 
 // readings says why a cell is not taken for a number: no other cell makes clear which one.

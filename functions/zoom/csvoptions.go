@@ -24,10 +24,13 @@ type CSVOptions struct {
 	// there, or has text, is an error.
 	Columns []string
 	Skip    []string // names of columns to pass over
+	// Sort puts the rows in the order of their times. Without it times that go back are
+	// formats.ErrUnsupported; with it a table of more than 8 Mi cells where some do is formats.ErrTooLarge.
+	Sort bool
 }
 
 func (o CSVOptions) zero() bool {
-	return o.Time+o.Unit+o.Format+o.Zone == "" && len(o.Columns)+len(o.Skip) == 0
+	return !o.Sort && o.Time+o.Unit+o.Format+o.Zone == "" && len(o.Columns)+len(o.Skip) == 0
 }
 
 // Check reports what is wrong with the options, whatever the file: an unknown unit,
@@ -66,6 +69,9 @@ const sayColumn = "--time NAME, or the metadata time-column of an upload,"
 // sayFormat names the ways in which users say how times are written.
 const sayFormat = "--time-format FORMAT, or the metadata time-format of an upload,"
 
+// saySort names the ways to say that rows are put in order.
+const saySort = "--sort, or the metadata sort=true of an upload,"
+
 // orMeta takes from the metadata of an upload what o does not say.
 func (o CSVOptions) orMeta(meta map[string]string) CSVOptions {
 	for key, field := range map[string]*string{MetaTimeColumn: &o.Time, MetaZone: &o.Zone} {
@@ -76,6 +82,7 @@ func (o CSVOptions) orMeta(meta map[string]string) CSVOptions {
 	if o.Unit == "" && o.Format == "" {
 		o.Unit, o.Format = strings.TrimSpace(meta[MetaTimes]), meta[MetaTimeFormat]
 	}
+	o.Sort = o.Sort || strings.TrimSpace(meta[MetaSort]) == "true"
 	for key, field := range map[string]*[]string{MetaColumns: &o.Columns, MetaSkip: &o.Skip} {
 		if text := strings.TrimSpace(meta[key]); text != "" && *field == nil {
 			for name := range strings.SplitSeq(text, ",") {

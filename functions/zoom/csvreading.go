@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/farread/farread/functions/internal/kit"
 )
@@ -24,18 +26,32 @@ type csvSpan struct {
 	finer       bool
 	back        int64 // stamps that go back
 	backLine    int64 // line of the first of them
+	backText    string
+	behind      string // what stands before that
+	backBy      int64  // how many seconds the first one goes back
+	lastText    string
+	early       stamp // the earliest stamp
+	earlyLine   int64
 	least, most int64 // shortest and longest step forward, in seconds; 0: none
 }
 
-func (s *csvSpan) add(at stamp, first bool, line int64) {
+// add takes in the stamp of a line, with its text if it has one.
+func (s *csvSpan) add(at stamp, first bool, line int64, text string) {
 	if first {
 		s.first, s.last, s.low, s.high = at, at, at.sec, at.sec
 	}
+	if first || at.before(s.early) {
+		s.early, s.earlyLine = at, line
+	}
 	if at.before(s.last) {
 		if s.back++; s.back == 1 {
-			s.backLine = line
+			s.backLine, s.backText, s.behind, s.backBy = line, text, s.lastText, s.last.sec-at.sec
+			if text == "" {
+				s.backText, s.behind = at.time().Format(time.RFC3339Nano), s.last.time().Format(time.RFC3339Nano)
+			}
 		}
 	}
+	s.lastText = text
 	if step := at.sec - s.last.sec; step > 0 {
 		if s.least == 0 {
 			s.least = step
@@ -74,7 +90,7 @@ func (r *firstReading) stamp(text string, line int64) error {
 			continue
 		}
 		same = !first && s == c.span.last
-		c.span.add(s, first, line)
+		c.span.add(s, first, line, text)
 		r.may[n] = c
 		n++
 	}
@@ -159,4 +175,27 @@ func (t *table) decide(may []*candidate) *candidate {
 	}
 	t.about.Warnings = append(t.about.Warnings, text+"; "+sayFormat+" says otherwise")
 	return best
+}
+
+// order refuses times that go back, unless the rows are to be put in order.
+func (t *table) order(c *candidate) error {
+	span := &c.span
+	t.about.begin = t.place(span.earlyLine)
+	if span.back == 0 {
+		return nil
+	}
+	if t.say.Sort {
+		t.sorts, t.about.Back = true, t.place(span.backLine)
+		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("rows are put in the order of their times: %d go back, the first in %s", span.back, t.about.Back))
+		return nil
+	}
+	const hour = 3600
+	why := ""
+	if clocks := c.clock.remarks(); len(clocks) > 0 {
+		why = "; " + strings.Join(clocks, "; ")
+	} else if t.zone == nil && t.dated() && span.backBy <= hour && !strings.ContainsAny(span.backText, "Z+") {
+		why = "; if clocks go back there, --tz ZONE says where"
+	}
+	return kit.Fail(t.about.Format, t.place(span.backLine), -1,
+		kit.Unsupported("column %.60q: its times go back, %.60q comes behind %.60q (%d in all do so); %s puts the rows in order%s", t.name, span.backText, span.behind, span.back, saySort, why))
 }

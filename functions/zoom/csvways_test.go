@@ -94,6 +94,8 @@ func TestTimesAsWritten(t *testing.T) {
 		"zone of dates":   {"date,v\n20260101,1\n", zone("America/New_York"), "2026-01-01T05:00:00Z", "dates"},
 		"zone of words":   {"date,v\n1-Jul-2026,1\n", zone("+05:30"), "2026-06-30T18:30:00Z", "%d-%b-%Y"},
 		"clocks back":     {"time,v\n2026-10-25 02:30,1\n2026-10-25 02:45,2\n2026-10-25 02:30,3\n2026-10-25 03:00,4\n", zone("Europe/Berlin"), "2026-10-25T00:30:00Z 2026-10-25T00:45:00Z 2026-10-25T01:30:00Z 2026-10-25T02:00:00Z", "an hour that is there twice in Europe/Berlin, when clocks go back, taken in the order of the rows: 3"},
+		"hours back":      {"time,v\n2026-10-25 01:00,1\n2026-10-25 02:00,2\n2026-10-25 02:00,3\n2026-10-25 03:00,4\n", zone("Europe/Berlin"), "2026-10-24T23:00:00Z 2026-10-25 2026-10-25T01:00:00Z 2026-10-25T02:00:00Z", "in the order of the rows: 2"},
+		"sensors back":    {"time,v\n2026-10-25 01:00,1\n2026-10-25 01:00,1\n2026-10-25 02:00,2\n2026-10-25 02:00,3\n2026-10-25 03:00,4\n", zone("Europe/Berlin"), "2026-10-24T23:00:00Z 2026-10-24T23:00:00Z 2026-10-25 2026-10-25 2026-10-25T02:00:00Z", "in the order of the rows: 2"},
 		"clocks forward":  {"time,v\n2026-03-29 01:30,1\n2026-03-29 02:30,2\n", zone("Europe/Berlin"), "2026-03-29T00:30:00Z 2026-03-29T01:30:00Z", "that clocks skip in Europe/Berlin, counted on from before: 1"},
 		"no zone":         {"time,v\n2026-03-29 01:30,1\n", zone("Mars/Olympus"), `!"Mars/Olympus" is no time zone`, ""},
 		"zone of seconds": {"seconds,v\n5,1\n", zone("Europe/Berlin"), "5", "says nothing about times that count"},

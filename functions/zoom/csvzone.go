@@ -34,23 +34,28 @@ type zoneClock struct {
 	from, to   int64          // local seconds in which offset is the only one
 	offset     int64
 	last       stamp // the last time in UTC
+	local      stamp // the last time as it stands there
 	any        bool
+	repeats    bool  // times repeat where no clock explains it, as those of several sensors do
 	twice, non int64 // times in an hour that is there twice, and in one that is skipped
 }
 
 // utc returns a local time in UTC. Of an hour that is there twice, when clocks go back,
-// the first one is meant, unless that would go back behind the time before. A time that
+// the first one is meant, unless that would go back behind the time before, or would be the same as that in a
+// table whose times do not repeat: of hours, the second 02:00 is an hour later. A time that
 // clocks skip counts as if they had not yet gone forward.
 func (z *zoneClock) utc(s stamp) stamp {
 	if z.zone == nil {
 		return s
 	}
+	local := s
 	if s.sec >= z.from && s.sec < z.to {
 		s.sec -= z.offset
 	} else {
 		s = z.look(s)
 	}
-	z.last, z.any = s, true
+	z.repeats = z.repeats || z.any && local == z.local && s == z.last
+	z.last, z.local, z.any = s, local, true
 	return s
 }
 
@@ -79,7 +84,7 @@ func (z *zoneClock) look(s stamp) stamp {
 		return first
 	case ok1 && ok2:
 		z.twice++
-		if z.any && first.before(z.last) {
+		if z.any && (first.before(z.last) || first == z.last && s == z.local && !z.repeats) {
 			return second
 		}
 		return first

@@ -99,7 +99,7 @@ func TestGapsKeepSamples(t *testing.T) {
 		at := int64(0)
 		for i := range rapid.IntRange(1, 1500).Draw(rt, "rows") {
 			if at++; rapid.IntRange(0, 60).Draw(rt, "gap?") == 0 {
-				at += rapid.SampledFrom([]int64{9, 11, 400, 900_000_000, -5}).Draw(rt, "gap")
+				at += rapid.SampledFrom([]int64{9, 11, 400, 900_000_000}).Draw(rt, "gap")
 			}
 			fmt.Fprintf(&b, "%d", at)
 			for k := range want {

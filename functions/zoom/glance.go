@@ -10,9 +10,11 @@ import (
 
 // A Glance is what the footer and the first row of a Parquet file tell.
 type Glance struct {
-	Rows    int64
-	Columns []GlanceColumn
-	Err     error // why Open makes no series of it; nil: it does, as far as can be seen
+	Rows     int64
+	Columns  []GlanceColumn
+	Sort     bool     // its times go back: Open wants CSVOptions.Sort
+	Warnings []string // those of the About that Open gives, as far as can be seen
+	Err      error    // why Open makes no series of it; nil: it does, as far as can be seen
 }
 
 // A GlanceColumn is a column, and what Open makes of it.
@@ -23,8 +25,11 @@ type GlanceColumn struct {
 	Track bool   // it becomes a track
 }
 
+// glanceTimes is how long the times of a Parquet file may be that LookParquet reads.
+const glanceTimes = 64 << 10
+
 // LookParquet tells the columns of a Parquet file, and which of them Open takes for the times. It
-// reads the footer, and of the columns of numbers and texts the first page, none of the other times. Err of the result says what is wrong
+// reads the footer, of the columns of numbers and texts the first page, and all times if they take up to 64 KiB there. Err of the result says what is wrong
 // with the columns; the error returned, that it is no Parquet file or a broken one.
 func LookParquet(ctx context.Context, obj *objstore.Object, o Options) (Glance, error) {
 	f, err := parquet.Open(ctx, obj)
@@ -35,8 +40,13 @@ func LookParquet(ctx context.Context, obj *objstore.Object, o Options) (Glance, 
 	for _, c := range f.Columns() {
 		g.Columns = append(g.Columns, GlanceColumn{Name: c.Name, Kind: c.Kind})
 	}
+	o.Table.Sort = true
 	s, err := beginParquet(ctx, obj, f, o.Table)
-	if err == nil {
+	switch {
+	case err != nil:
+	case f.Bytes(s.t.times) <= glanceTimes:
+		err = s.placed(s.readTimes(ctx))
+	default:
 		err = s.choose()
 	}
 	if err != nil {
@@ -45,6 +55,7 @@ func LookParquet(ctx context.Context, obj *objstore.Object, o Options) (Glance, 
 			return g, nil
 		}
 	}
+	g.Sort, g.Warnings = s.t.sorts, s.t.about.Warnings
 	for _, i := range s.t.times {
 		g.Columns[i].Time = true
 	}

@@ -18,8 +18,8 @@ const (
 	// layoutVersion must change if the same upload would give other bytes.
 	layoutVersion = "zoom-1"
 	// layoutCSV is the layoutVersion for a table: dates are read, columns are found by what
-	// is in them, and packets end at gaps.
-	layoutCSV = "zoom-3"
+	// is in them, and packets end at gaps; dates go with hours, and times that go back are refused.
+	layoutCSV = "zoom-4"
 	// slowest is the rate by which a job's time is estimated before it begins: a
 	// function of 512 MB reads a CSV twice at that rate.
 	slowest = 10 << 20
@@ -35,6 +35,7 @@ const (
 	MetaTimeFormat = "time-format" // for a table: the value of CSVOptions.Format
 	MetaZone       = "tz"          // for a table: the value of CSVOptions.Zone
 	MetaColumns    = "columns"     // for a table: CSVOptions.Columns, with commas between them
+	MetaSort       = "sort"        // for a table: "true" is CSVOptions.Sort
 	MetaSkip       = "skip"        // for a table: CSVOptions.Skip, with commas between them
 )
 
@@ -60,7 +61,7 @@ func (m MakerOptions) Maker() functions.JobMaker {
 		}
 		j := &Job{Out: out, Prefix: r.Out.Prefix, To: r.Joined(), Write: m.Write, Warn: m.Warn, Late: m.Late}
 		if c := r.CSV; c != nil {
-			j.CSV = CSVOptions{Time: c.Time, Unit: c.Times, Format: c.TimeFormat, Zone: c.TZ, Columns: c.Columns, Skip: c.Skip}
+			j.CSV = CSVOptions{Time: c.Time, Unit: c.Times, Format: c.TimeFormat, Zone: c.TZ, Columns: c.Columns, Skip: c.Skip, Sort: c.Sort}
 			if err := j.CSV.Check(); err != nil {
 				return nil, fmt.Errorf("csv: %w: %w", err, kit.ErrRule)
 			}
@@ -241,6 +242,9 @@ func (o WriteOptions) layout(format string, say CSVOptions, noteTag string) stri
 	if format == formatCSV || format == formatParquet {
 		if s.WriteString(layoutCSV); !say.zero() {
 			add("csv %q %s %q %q %q %q", say.Time, say.Unit, say.Format, say.Zone, say.Columns, say.Skip)
+		}
+		if say.Sort {
+			add("sorted")
 		}
 	} else {
 		s.WriteString(layoutVersion)

@@ -72,31 +72,20 @@ func (g *seriesGrower) look(ctx context.Context) error {
 		return nil
 	}
 	g.rows = make([]int64, len(about.Tracks))
-	last, known := int64(0), false
 	return g.s.Each(ctx, zoomcache.DefaultWatermark, func(b *Block) error {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		most, some := last, known
 		for i := range b.Columns {
 			c := &b.Columns[i]
 			g.rows[i] += int64(len(c.Stamps))
-			before, ok := last, known
 			for _, at := range c.Stamps {
-				if ok && at < before {
-					return kit.Unsupported("track %q: its times go back, and a rule with append takes those that do not%s", about.Tracks[i].Name, about.back())
-				}
-				before, ok = at, true
 				g.far = max(g.far, abs(at))
-			}
-			if ok && (!some || before > most) {
-				most, some = before, true
 			}
 			if err := g.wide(c); err != nil {
 				return fmt.Errorf("track %q: %w", about.Tracks[i].Name, err)
 			}
 		}
-		last, known = most, some
 		return nil
 	})
 }

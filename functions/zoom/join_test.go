@@ -282,7 +282,7 @@ func TestJoinRefused(t *testing.T) {
 	}{
 		"tracks":  {day, "time,a,c\n2026-05-02T00:00:00Z,1,2\n", nil, "other tracks"},
 		"overlap": {day, "time,a,b\n2026-05-01T00:00:04Z,1,2\n", nil, "times go back"},
-		"back":    {day, "time,a,b\n2026-05-02T00:00:04Z,1,2\n2026-05-02T00:00:03Z,1,2\n", nil, "do not; line 3 has the first time before the one above it"},
+		"back":    {day, "time,a,b\n2026-05-02T00:00:04Z,1,2\n2026-05-02T00:00:03Z,1,2\n", nil, `line 3: column "time": its times go back`},
 		"no date": {day, "time_s,a,b\n100,1,2\n101,1,2\n", nil, "count from 0"},
 		"wide":    {day, "time,a,b\n2026-05-02T00:00:00Z,9007199254740993,2\n", nil, `"codec" in the rule`},
 		"words":   {day, "time,a,b\n2026-05-02T00:00:00Z,true,2\n", nil, "track \"a\""},

@@ -48,7 +48,7 @@ func openParquet(ctx context.Context, obj *objstore.Object, say CSVOptions) (Ser
 	if err := s.readTimes(ctx); err != nil {
 		return nil, s.placed(err)
 	}
-	return s, nil
+	return s.t.inOrder(s), nil
 }
 
 // placed is an error with the object as its place, if it has none.
@@ -171,7 +171,13 @@ func (s *columnar) readTimes(ctx context.Context) error {
 	} else {
 		c = t.decide(r.may)
 	}
+	if err := t.order(c); err != nil {
+		return err
+	}
 	t.from = c.span.first.sec
+	if t.sorts {
+		t.from = c.span.early.sec
+	}
 	if err := s.choose(); err != nil {
 		return err
 	}
@@ -187,7 +193,7 @@ func (s *columnar) learn(r *firstReading, b *parquet.Batch, i int, at []int, cel
 	if s.native {
 		x, err := s.stamp(b, i, at, clock)
 		if err == nil {
-			r.may[0].span.add(x, s.t.about.Rows == 0, row)
+			r.may[0].span.add(x, s.t.about.Rows == 0, row, "")
 		}
 		return err
 	}
@@ -299,6 +305,10 @@ func (s *columnar) choose() error {
 	for k, i := range s.wanted[len(t.times):] {
 		kind, _ := kindOfType(s.f.Columns()[i].Type)
 		t.about.Tracks[k].Codec, t.about.Tracks[k].Variable = zoomcache.Codec{Kind: kind}, true
+		const exact = 15 // digits that each f64 keeps
+		if n := s.f.Columns()[i].Digits; n > exact {
+			t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q: decimals of up to %d digits, of which f64 keeps 15 to 17: longer values are rounded", t.names[i], n))
+		}
 		if s.f.Nulls(i) == s.f.Rows() {
 			t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("column %.60q has no values", t.names[i]))
 		}
@@ -336,6 +346,9 @@ func (s *columnar) Each(ctx context.Context, window int, f func(*Block) error) e
 			}
 			stamps = append(stamps, x.ticks(t.from, t.digits))
 		}
+		if t.sorts {
+			out.times = stamps
+		}
 		for i := range out.Columns {
 			out.Columns[i].take(&b.Columns[len(t.times)+i], stamps)
 		}
@@ -346,10 +359,11 @@ func (s *columnar) Each(ctx context.Context, window int, f func(*Block) error) e
 
 // take replaces the values of a column by those of a batch, each with the time of its row.
 func (c *Column) take(from *parquet.Values, stamps []int64) {
-	c.Stamps = c.Stamps[:0]
+	c.Stamps, c.rows = c.Stamps[:0], c.rows[:0]
 	for i, null := range from.Null {
 		if !null {
 			c.Stamps = append(c.Stamps, stamps[i])
+			c.rows = append(c.rows, int32(i))
 		}
 	}
 	if c.Stamps == nil {

@@ -134,21 +134,21 @@ func TestParquetLies(t *testing.T) {
 func TestParquetColumns(t *testing.T) {
 	t.Parallel()
 	p := realParquet(t, "stocks-words.parquet")
-	about, n, err := packParquet(t, p, zoom.CSVOptions{Columns: []string{"price"}, Time: "date", Format: "%b %d %Y"})
+	about, n, err := packParquet(t, p, zoom.CSVOptions{Sort: true, Columns: []string{"price"}, Time: "date", Format: "%b %d %Y"})
 	if err != nil || n != 560 || len(about.Tracks) != 1 || about.Format != "parquet" {
 		t.Errorf("%+v, %d, %v", about, n, err)
 	}
-	if _, _, err := packParquet(t, p, zoom.CSVOptions{Columns: []string{"symbol"}}); !errors.Is(err, formats.ErrUnsupported) || !strings.Contains(err.Error(), `"symbol" has no numbers, but text`) {
+	if _, _, err := packParquet(t, p, zoom.CSVOptions{Sort: true, Columns: []string{"symbol"}}); !errors.Is(err, formats.ErrUnsupported) || !strings.Contains(err.Error(), `"symbol" has no numbers, but text`) {
 		t.Error(err)
 	}
-	if _, _, err := packParquet(t, p, zoom.CSVOptions{Skip: []string{"price"}}); !errors.Is(err, formats.ErrUnsupported) {
+	if _, _, err := packParquet(t, p, zoom.CSVOptions{Sort: true, Skip: []string{"price"}}); !errors.Is(err, formats.ErrUnsupported) {
 		t.Error(err)
 	}
 	if _, _, err := packParquet(t, p, zoom.CSVOptions{Time: "when"}); !errors.Is(err, formats.ErrUnsupported) || !strings.Contains(err.Error(), `no column "when"`) {
 		t.Error(err)
 	}
-	about, _, err = packParquet(t, realParquet(t, "iowa-berlin-us.parquet"), zoom.CSVOptions{Unit: "s"})
-	if text := fmt.Sprint(about.Warnings); err != nil || !strings.Contains(text, "--times and --time-format say nothing") || !strings.Contains(text, "go back in time, kept as they are: 2, the first in row 18") || !strings.Contains(text, `"source (text)"`) {
+	about, _, err = packParquet(t, realParquet(t, "iowa-berlin-us.parquet"), zoom.CSVOptions{Unit: "s", Sort: true})
+	if text := fmt.Sprint(about.Warnings); err != nil || !strings.Contains(text, "--times and --time-format say nothing") || !strings.Contains(text, "rows are put in the order of their times: 2 go back, the first in row 18") || !strings.Contains(text, `"source (text)"`) {
 		t.Errorf("%s, %v", text, err)
 	}
 }
@@ -166,7 +166,7 @@ func TestParquetRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := obj.Stats()
-	s, err := zoom.Open(t.Context(), obj, zoom.Options{})
+	s, err := zoom.Open(t.Context(), obj, zoom.Options{Table: zoom.CSVOptions{Sort: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,6 +60,9 @@ func realTables(t *testing.T, folder string, least int) {
 				t.Fatal(err)
 			}
 			o := zoom.Options{}
+			if n := len(c.Flags); n > 0 && c.Flags[n-1] == "--sort" {
+				o.Table.Sort, c.Flags = true, c.Flags[:n-1]
+			}
 			for i := 0; i < len(c.Flags); i += 2 {
 				*map[string]*string{"--time": &o.Table.Time, "--times": &o.Table.Unit, "--time-format": &o.Table.Format}[c.Flags[i]] = c.Flags[i+1]
 			}

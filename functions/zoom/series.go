@@ -39,18 +39,19 @@ type About struct {
 	Origin   zoomcache.Origin // UTC of time 0; zero: unknown
 	Rows     int64            // samples of each track; of a table its rows
 	Bytes    int64            // bytes of the samples in the source; for a CSV its stored size, for Parquet that of its columns
-	Back     string           // where in a table the first time is that lies before the one above it, as "line 3"; "": nowhere
+	Back     string           // where in a table the first time is that lies before the one above it, as "line 3", if its rows are put in order; "": nowhere
 	Warnings []string         // texts for people: what was guessed, left out, or differs from its header
 	Columns  []string         // of a table: names of all columns
 	Times    []int            // of a table: those whose cells are the times
+	begin    string           // of a table: where its earliest time is
 }
 
-// back says for an error where times go back.
+// back says for an error about times that go back where the earliest one is: a table is in order.
 func (a *About) back() string {
-	if a.Back == "" {
+	if a.begin == "" {
 		return ""
 	}
-	return "; " + a.Back + " has the first time before the one above it"
+	return "; " + a.begin + " has its earliest time"
 }
 
 // A Block is some rows of a series: the values of each track. At constant rate all
@@ -58,12 +59,16 @@ func (a *About) back() string {
 type Block struct {
 	Columns []Column // columns in the order of the tracks
 	Done    int64    // bytes of the source that are read so far, of About.Bytes
+
+	times []int64 // of a table to be put in order: the time of each row
 }
 
 // A Column is the values of one track.
 type Column struct {
 	Values zoomcache.Values
 	Stamps []int64 // stamp of each value, in ticks of the track's rate since time 0; nil at constant rate
+
+	rows []int32 // of a table to be put in order: the row of each value in the block
 }
 
 // Options decide how an object is read. With the zero value its content and its

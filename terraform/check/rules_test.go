@@ -106,7 +106,7 @@ func drawRule(t *rapid.T) functions.Rule {
 		texts := rapid.SampledFrom([]string{"", "", "%d/%m/%Y"})
 		r.CSV = &functions.CSV{Time: rapid.SampledFrom([]string{"", "date+time"}).Draw(t, "time"), Times: rapid.SampledFrom([]string{"", "", "ms", "weeks"}).Draw(t, "times"),
 			TimeFormat: texts.Draw(t, "format"), TZ: rapid.SampledFrom([]string{"", "+02:00"}).Draw(t, "tz"),
-			Columns: rapid.SampledFrom([][]string{nil, {"a", "b"}}).Draw(t, "columns"), Skip: rapid.SampledFrom([][]string{nil, {"c"}}).Draw(t, "skip")}
+			Columns: rapid.SampledFrom([][]string{nil, {"a", "b"}}).Draw(t, "columns"), Skip: rapid.SampledFrom([][]string{nil, {"c"}}).Draw(t, "skip"), Sort: rapid.Bool().Draw(t, "sort")}
 	}
 	r.Out.Prefix = rapid.OneOf(prefixes, rapid.SampledFrom([]string{strings.Repeat("ü", 128), strings.Repeat("ü", 128) + "x"})).Draw(t, "out")
 	return r
@@ -124,7 +124,7 @@ func csvValue(c *functions.CSV) cty.Value {
 		return cty.NullVal(cty.DynamicPseudoType)
 	}
 	return cty.ObjectVal(map[string]cty.Value{"time": cty.StringVal(c.Time), "times": cty.StringVal(c.Times), "time_format": cty.StringVal(c.TimeFormat),
-		"tz": cty.StringVal(c.TZ), "columns": list(c.Columns), "skip": list(c.Skip)})
+		"tz": cty.StringVal(c.TZ), "columns": list(c.Columns), "skip": list(c.Skip), "sort": cty.BoolVal(c.Sort)})
 }
 
 func valueOf(r functions.Rule) cty.Value {

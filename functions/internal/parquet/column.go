@@ -58,6 +58,8 @@ type Column struct {
 	Type  Type
 	Kind  string // the type in words
 	Local bool   // times are local, and not UTC
+	// Digits is how many digits decimals have that become the floats next to them; 0: values are as they stand there.
+	Digits int
 
 	physical format.Type
 	size     int // bytes of a value; 0: its length stands before it
@@ -155,7 +157,7 @@ func (c *Column) meaning(e *format.SchemaElement) {
 	case *format.IntType:
 		c.integer(int(t.BitWidth), t.IsSigned)
 	case *format.DecimalType:
-		c.decimals(int(t.Scale))
+		c.decimals(int(t.Precision), int(t.Scale))
 	case *format.Float16Type:
 		if c.size == 2 {
 			c.Type = F32
@@ -189,7 +191,7 @@ func (c *Column) converted(e *format.SchemaElement, is32, is64 bool) {
 	case deprecated.TimestampMicros:
 		c.timestamp(1e6, false, is64)
 	case deprecated.Decimal:
-		c.decimals(int(e.Scale.V))
+		c.decimals(int(e.Precision.V), int(e.Scale.V))
 	case deprecated.Uint8, deprecated.Uint16, deprecated.Uint32, deprecated.Uint64:
 		c.integer(8<<(e.ConvertedType.V-deprecated.Uint8), false)
 	case deprecated.Int8, deprecated.Int16, deprecated.Int32, deprecated.Int64:
@@ -246,13 +248,13 @@ func (c *Column) integer(bits int, signed bool) {
 }
 
 // decimals become whole numbers if they are some, else the floats next to them.
-func (c *Column) decimals(scale int) {
+func (c *Column) decimals(digits, scale int) {
 	const most = 76 // digits of the longest decimals
 	switch whole := c.physical == physicalInt32 || c.physical == physicalInt64; {
 	case scale < 0 || scale > most || !whole && c.physical != physicalFixed && c.physical != physicalBytes || c.size > 32:
 		c.Type, c.Kind = Other, "decimals"
 	case scale > 0 || !whole:
-		c.Type, c.decimal, c.scale = F64, true, scale
+		c.Type, c.decimal, c.scale, c.Digits = F64, true, scale, digits
 	}
 }
 

@@ -27,6 +27,7 @@ locals {
     r.csv == null ? {} : { csv = merge(
       { for k in ["time", "times", "time_format", "tz"] : k => r.csv[k] if r.csv[k] != "" },
       { for k in ["columns", "skip"] : k => r.csv[k] if length(r.csv[k]) > 0 },
+      r.csv.sort ? { sort = true } : {},
     ) },
   )])
 

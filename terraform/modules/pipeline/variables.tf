@@ -28,6 +28,7 @@ variable "rules" {
       tz          = optional(string, "") # zone of times that tell none, as `Europe/Berlin`
       columns     = optional(list(string), [])
       skip        = optional(list(string), [])
+      sort        = optional(bool, false) # rows are put in the order of their times, which otherwise must not go back
     }))
     out = optional(object({
       bucket = optional(string)     # that of the datasets

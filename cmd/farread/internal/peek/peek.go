@@ -34,6 +34,7 @@ type Found struct {
 	Entry  []Entry // what is inside, as far as it was seen
 	More   int64   // entries that were not looked at; -1: nobody knows
 	Pack   Output  // what farread packs it into
+	Sort   bool    `json:",omitempty"` // its times go back: pack puts its rows in order if it is told so
 }
 
 // An Output is a kind of file that pack makes.

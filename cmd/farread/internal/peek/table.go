@@ -74,7 +74,7 @@ func table(ctx context.Context, name string, t text) (f Found, ok bool, err erro
 	if err != nil {
 		return f, false, err
 	}
-	s, err := zoom.Open(ctx, ob, zoom.Options{})
+	s, err := zoom.Open(ctx, ob, zoom.Options{Table: zoom.CSVOptions{Sort: true}})
 	switch {
 	case foreign(err) && t.lines() < 2 && ext(name) != ".txt":
 		return f, false, nil // nothing tells that it is a table
@@ -87,7 +87,7 @@ func table(ctx context.Context, name string, t text) (f Found, ok bool, err erro
 		return f, false, err
 	}
 	a := s.About()
-	f = Found{Format: a.Format, Pack: Series}
+	f = Found{Format: a.Format, Pack: Series, Sort: a.Back != ""}
 	f.add("rows", t.count(a.Rows))
 	f.columns(a)
 	if !t.all {
@@ -144,7 +144,7 @@ func parquet(ctx context.Context, ob *objstore.Object) (f Found, ok bool, err er
 	if err != nil {
 		return f, false, err
 	}
-	f = Found{Format: "parquet", Pack: Series}
+	f = Found{Format: "parquet", Pack: Series, Sort: g.Sort}
 	f.add("rows", human.Count(g.Rows))
 	f.add("columns", human.Count(int64(len(g.Columns))))
 	for _, c := range g.Columns {
@@ -157,6 +157,9 @@ func parquet(ctx context.Context, ob *objstore.Object) (f Found, ok bool, err er
 		}
 		what += " (" + c.Kind + ")"
 		f.entry(Entry{c.Name, -1, what})
+	}
+	for _, w := range g.Warnings {
+		f.add("remark", w)
 	}
 	if g.Err != nil {
 		f.Pack = ""
