@@ -41,7 +41,7 @@ var ErrLater = errors.New("no memory yet")
 // runPatience is how long a body waits for memory. Then it is given up, and the rest is
 // asked for when there is memory: who has the memory may wait for the connection, or for
 // its place in a limit.
-const runPatience = time.Second
+const runPatience = 2 * time.Second
 
 // Request returns the request that brings r.
 func (r *Run) Request() *Request {

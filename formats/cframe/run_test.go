@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/internal/bufpool"
@@ -17,7 +18,7 @@ import (
 
 // TestRuns scans a frame by requests of several chunks, each chunk in memory of its own.
 func TestRuns(t *testing.T) {
-	const n, chunk, memory = 100, 1 << 20, 48 << 20
+	const n, chunk, memory = 70, 1 << 20, 48 << 20
 	f := newFar(t, n, chunk, chunk/4, 4, 24)
 	wants := make([]cframe.Want, n)
 	for i := range wants {
@@ -29,11 +30,13 @@ func TestRuns(t *testing.T) {
 		way      func() objstore.Middleware
 		asks     bool // who takes a chunk reads the object, too
 		fail     bool
-		requests int64 // at most
+		slow     time.Duration // to take a block
+		requests int64         // at most
 	}{
 		{name: "as it comes", requests: 40},
 		{name: "bodies break", way: func() objstore.Middleware { return simstore.Cut(3, 1<<20) }, requests: 80},
 		{name: "who has the memory waits for a connection", way: func() objstore.Middleware { return objstore.Limit(4) }, asks: true, requests: 200},
+		{name: "who takes them is slow", slow: time.Second / 2, requests: 150}, // longer than a store may be silent
 		{name: "an error", fail: true, requests: 40},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -54,6 +57,7 @@ func TestRuns(t *testing.T) {
 				loans, before := bufpool.Loans(), obj.Stats()
 				var blocks, wrong atomic.Int64
 				err = fr.EachConcurrent(t.Context(), wants, func(_, block int, p []byte) error {
+					time.Sleep(tc.slow)
 					if tc.asks {
 						if err := obj.ReadRanges(t.Context(), []rangeio.Span{{Off: 1 << 20, P: make([]byte, 1)}}); err != nil {
 							return err
