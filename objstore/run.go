@@ -15,8 +15,10 @@ func (o *Object) Runs(off, n int64) bool {
 	if o.fill != nil || o.disk != nil {
 		return false
 	}
-	also := o.o.Also.Off < off+n && o.o.Also.Off+int64(len(o.also)) > off
-	return off >= int64(len(o.head)) && off+n <= o.info.Size-int64(len(o.tail)) && !(also && len(o.also) > 0)
+	if also := o.o.Also.Off; len(o.also) > 0 && also < off+n && also+int64(len(o.also)) > off {
+		return false
+	}
+	return off >= int64(len(o.head)) && off+n <= o.info.Size-int64(len(o.tail))
 }
 
 // ReadRun implements rangeio.Runner.
