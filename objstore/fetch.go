@@ -44,6 +44,12 @@ func (o *object) fetch(ctx context.Context, r *rangeio.Request) error {
 			o.keep(r.Spans)
 			return nil
 		}
+		if errors.Is(err, rangeio.ErrLater) {
+			if err := r.WaitMemory(); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := o.again(ctx, &c, err); err != nil {
 			o.forget(err)
 			return o.fail(o.info.Key, Range{r.Off, r.Len}, err)
@@ -78,7 +84,10 @@ func (o *object) fetchOnce(ctx context.Context, c *call, r *rangeio.Request, don
 	if err := o.same(in); err != nil {
 		return err
 	}
-	return body.end(ctx, r.Scatter(body, done))
+	waited := r.Waited()
+	err = r.Scatter(body, done)
+	body.waited = r.Waited() - waited
+	return body.end(ctx, err)
 }
 
 // wholeMost is the most bytes of an object that Open reads whole if its server ignores
@@ -257,6 +266,7 @@ type body struct {
 	start   time.Time
 	first   time.Time
 	served  time.Duration // time from start to first, without waits in a Limit
+	waited  time.Duration // time in which nobody read the body, since there was no memory
 	closed  bool
 }
 
@@ -305,8 +315,10 @@ func (b *body) Read(p []byte) (int, error) {
 func (b *body) end(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
-		b.o.o.Pace.note(b.served, b.n, time.Since(b.first))
+		b.o.o.Pace.note(b.served, b.n, time.Since(b.first)-b.waited)
 		return nil
+	case errors.Is(err, rangeio.ErrLater):
+		return err
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case b.ask.clock.Over():

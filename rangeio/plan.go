@@ -49,6 +49,7 @@ type Request struct {
 	index   []int // index of each span in the list that was planned
 	overlap bool  // two of its spans share bytes of the object
 	buf     []byte
+	run     *Run // what the request brings instead of spans; nil: spans
 }
 
 // most is the most bytes of a request, or 0. It is an eighth more than MaxLen: what is
@@ -244,8 +245,11 @@ func choose(work []subspan, p Policy) []bool {
 // the request that were consumed before. Scatter adds to it, so that a broken body
 // can be continued: call Scatter again with a body that begins at Off + *done. A
 // body that ends early is io.ErrUnexpectedEOF; its other errors are returned as
-// they are.
+// they are. For a Run, Scatter returns the errors of Run.Memory, too.
 func (r *Request) Scatter(body io.Reader, done *int64) error {
+	if r.run != nil {
+		return r.run.scatter(body, done)
+	}
 	if r.overlap { // rare: buffered once, then copied to every span
 		if r.buf == nil {
 			r.buf = make([]byte, r.Len)

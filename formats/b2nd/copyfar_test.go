@@ -2,6 +2,7 @@ package b2nd_test
 
 import (
 	"context"
+	"encoding/binary"
 	"hash/crc32"
 	"testing"
 
@@ -11,27 +12,34 @@ import (
 	"github.com/farread/farread/objstore/memstore"
 )
 
-// TestCopyFar copies an array of 128 MiB in chunks of 4 MiB that are stored as they are:
-// each chunk and its header are one request.
-func TestCopyFar(t *testing.T) {
-	const chunks = 32
-	f := far{object: &shared{keep: map[*byte]bool{}}}
-	piece := make([]byte, 4<<20)
-	for i, v := range noise(len(piece)/4, 32) {
-		piece[4*i], piece[4*i+1], piece[4*i+2], piece[4*i+3] = byte(v), byte(v>>8), byte(v>>16), byte(v>>24)
+// planes makes an array of equal chunks of 4 MiB, of items with so many bits of noise. It
+// returns the items of a chunk, too.
+func planes(t *testing.T, chunks, bits, level int) (o *shared, piece []byte) {
+	t.Helper()
+	o, piece = &shared{keep: map[*byte]bool{}}, make([]byte, 4<<20)
+	for i, v := range noise(len(piece)/4, bits) {
+		binary.LittleEndian.PutUint32(piece[4*i:], v)
 	}
-	m := b2nd.Meta{Shape: []int64{chunks * 16, 256, 256}, ChunkShape: []int{16, 256, 256}, BlockShape: []int{1, 64, 256}, DType: "<u4"}
-	err := b2nd.WriteFrom(t.Context(), f.object, m, func(_ context.Context, _ b2nd.Box, dst []byte) error {
+	m := b2nd.Meta{Shape: []int64{int64(chunks) * 16, 256, 256}, ChunkShape: []int{16, 256, 256}, BlockShape: []int{1, 64, 256}, DType: "<u4"}
+	err := b2nd.WriteFrom(t.Context(), o, m, func(_ context.Context, _ b2nd.Box, dst []byte) error {
 		for len(dst) > 0 {
 			dst = dst[copy(dst, piece):]
 		}
 		return nil
-	}, b2nd.WriteOptions{Encode: blosc.EncodeOptions{Level: blosc.LevelStore}})
+	}, b2nd.WriteOptions{Encode: blosc.EncodeOptions{Codec: blosc.LZ4, Level: level}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return o, piece
+}
+
+// TestCopyFar copies an array of 128 MiB in chunks of 4 MiB that are stored as they are:
+// each chunk and its header are one request.
+func TestCopyFar(t *testing.T) {
+	const chunks = 32
+	object, piece := planes(t, chunks, 32, blosc.LevelStore)
 	var count objstore.Counter
-	obj, err := objstore.Open(t.Context(), bucket{memstore.New(memstore.Config{}), f.object}, "x", objstore.OpenOptions{Tail: 64 << 10, Counter: &count})
+	obj, err := objstore.Open(t.Context(), bucket{memstore.New(memstore.Config{}), object}, "x", objstore.OpenOptions{Tail: 64 << 10, Counter: &count})
 	if err != nil {
 		t.Fatal(err)
 	}

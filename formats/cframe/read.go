@@ -192,7 +192,7 @@ type piece struct {
 const (
 	openFlight  = 64        // objects of a sparse frame that are opened at the same time
 	largestScan = 260 << 20 // most bytes that a call holds by default
-	scanShare   = 64 << 20  // of them, for each goroutine that decodes: eight requests of 8 MiB
+	scanShare   = 65 << 20  // of them, for each goroutine that decodes: 16 chunks of 4 MiB, with their headers
 	headMemory  = 1 << 20   // bytes of block starts in one of two windows in flight
 	// localGap is the number of bytes that can be copied in the time of a system call.
 	localGap = 8 << 10

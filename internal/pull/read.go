@@ -295,6 +295,7 @@ type spread[T any] struct {
 	inFlight chan struct{} // holds one entry for each window of a far or slow reader
 	takers   chan struct{} // holds one entry for each call of take, or for each window of a quick local reader
 	budget   *semaphore.Weighted
+	runs     *semaphore.Weighted // a slice of each run; an eighth more than the budget, so that the next ones are asked for already
 
 	queue   chan *Window[T] // windows of quick local readers, for workers; nil: no such window yet
 	workers int
@@ -306,7 +307,7 @@ type spread[T any] struct {
 func (s *spread[T]) newGroup(ctx context.Context, parallel int) context.Context {
 	s.g, ctx = errgroup.WithContext(ctx)
 	s.inFlight, s.takers = make(chan struct{}, mostInFlight), make(chan struct{}, parallel)
-	s.budget = semaphore.NewWeighted(s.limit)
+	s.budget, s.runs = semaphore.NewWeighted(s.limit), semaphore.NewWeighted(s.limit+s.limit/8)
 	return ctx
 }
 
@@ -338,6 +339,9 @@ func (s *spread[T]) emit(w *Window[T]) error {
 	case s.inFlight <- struct{}{}:
 	case <-s.data.Done():
 		return context.Cause(s.data)
+	}
+	if r, slices := w.run(); r != nil {
+		return s.emitRun(r, w, slices)
 	}
 	n := min(w.held(), s.limit)
 	if err := s.budget.Acquire(s.data, n); err != nil {
