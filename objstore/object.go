@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -152,6 +153,9 @@ func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, er
 	_, local := As[Filler](b)
 	if most := min(ob.o.Ahead, ob.cache.early.Max); most >= ob.cache.block && !local {
 		ob.pattern = &pattern{block: ob.cache.block, size: in.Size, most: most}
+		if len(ob.tail) > 0 {
+			ob.pattern.parts = sync.OnceValue(func() []Range { return partsOf(key, ob.tail, in.Size) })
+		}
 	}
 	if in.ETag == "" && in.VersionID == "" && in.ModTime.IsZero() {
 		ob.log(ctx, slog.LevelWarn, "no ETag and no date: only the size tells whether the object changes", key, Range{}, 0)
