@@ -237,7 +237,7 @@ func (o *object) get(ctx context.Context, c *call, key string, g GetOptions) (*b
 	w := &body{o: o, ask: asking{o: o, clock: c.clock, key: key, g: g, cancel: cancel}, start: time.Now()}
 	o.count.AddRequest()
 	o.usual.asked()
-	c.clock.Watch(o.usual.slow(o.o.Stall, c.inOrder), &w.ask)
+	c.clock.Watch(o.usual.slow(o.hedgeLimit(), c.inOrder), &w.ask)
 	ran := c.clock.Ran()
 	c.clock.Run()
 	rc, in, err := o.b.Get(gctx, key, g) //nolint:contextcheck // the clock made it of ours
@@ -283,7 +283,7 @@ func (b *body) watch(stalls int) {
 	}
 	b.try = clock.Body(b.cancel)
 	if b.o.o.Resumes > 0 {
-		b.patient = b.o.usual.stalled(b.o.o.Stall, stalls)
+		b.patient = b.o.usual.stalled(b.o.hedgeLimit(), stalls)
 	}
 	clock.Watch(b.patient, b)
 }

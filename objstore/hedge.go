@@ -34,9 +34,9 @@ func (b *hedged) Unwrap() Bucket { return b.Bucket }
 func (b *hedged) filled(context.Context, string, GetOptions, time.Time) {}
 
 // hedging returns what is known of the store of b, if Objects of b hedge requests.
-func hedging(b Bucket, stall time.Duration) *usual {
+func hedging(b Bucket) *usual {
 	h, ok := As[*hedged](b)
-	if _, local := As[Filler](b); !ok || local || stall < 0 {
+	if _, local := As[Filler](b); !ok || local {
 		return nil
 	}
 	return &h.p.usual

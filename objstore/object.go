@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,7 +38,8 @@ type OpenOptions struct {
 	// its own; see Object.Patience.
 	Patience *Patience
 	// Aid says that who reads the object goes on without it if that fails, as without an
-	// index beside a file. Half of Stall is left to it, the time that it takes in vain counts
+	// index beside a file. So it is given up after 2 s of silence, or, of a store whose answers usually take
+	// longer, after three times their 99th percentile; at most after half of Stall. The time that it takes in vain counts
 	// for the other objects of its Patience, and so they take no longer than Stall in all.
 	Aid bool
 
@@ -128,9 +130,9 @@ type object struct {
 // starts over once.
 func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, error) {
 	ob := &object{b: b, o: o.withDefaults()}
+	ob.usual = hedging(b)
 	ob.patience(b)
 	ob.fill, ob.watchers = filler(b)
-	ob.usual = hedging(b, ob.o.Stall)
 	if kept, err := ob.openKept(ctx, key); err != nil {
 		return nil, err
 	} else if !kept {
@@ -151,6 +153,9 @@ func Open(ctx context.Context, b Bucket, key string, o OpenOptions) (*Object, er
 	_, local := As[Filler](b)
 	if most := min(ob.o.Ahead, ob.cache.early.Max); most >= ob.cache.block && !local {
 		ob.pattern = &pattern{block: ob.cache.block, size: in.Size, most: most}
+		if len(ob.tail) > 0 {
+			ob.pattern.parts = sync.OnceValue(func() []Range { return partsOf(key, ob.tail, in.Size) })
+		}
 	}
 	if in.ETag == "" && in.VersionID == "" && in.ModTime.IsZero() {
 		ob.log(ctx, slog.LevelWarn, "no ETag and no date: only the size tells whether the object changes", key, Range{}, 0)

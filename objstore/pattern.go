@@ -1,6 +1,8 @@
 package objstore
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -17,6 +19,8 @@ type pattern struct {
 	block int64 // bytes of a block: reads less than a block apart follow each other
 	size  int64 // bytes of the object
 	most  int64 // most bytes read ahead and not read yet, of all runs
+	// parts are ranges in which runs end, in order, as far as the object tells; nil: it tells none.
+	parts func() []Range
 
 	asked atomic.Int64 // bytes that reads needed from the store, read ahead or not
 	lost  atomic.Int64 // bytes that were read ahead in vain
@@ -25,6 +29,7 @@ type pattern struct {
 	tick    int64
 	runs    [8]readRun
 	strides [2]stride
+	streak  streak
 	told    []Range // what Prefetch has loaded: the caller knows best what follows
 }
 
@@ -36,6 +41,8 @@ const (
 	aheadMost    = 16 << 20 // default of OpenOptions.Ahead: two streams of full windows, or more of shorter ones
 	aheadAfter   = 1 << 20  // most bytes ahead of a run whose second read is long, since the run before it was
 	aheadStrides = 64       // most strides of one window: requests in flight
+	sameLength   = 2        // streaks as long as the one before after which the next one will be, too
+	sameThrifty  = 4        // the same if much was lost
 	lostFree     = 256 << 10
 	lostShare    = 16 // one byte in so many may be lost
 	mostTold     = 64 // ranges of Prefetch that are remembered
@@ -54,6 +61,35 @@ type readRun struct {
 	limit  int64 // where it ends if it is as long as the run before it; 0: unknown
 	seen   int64 // tick of the last read; 0: no run
 	of     *stride
+}
+
+// A streak is what was read front to end since the last jump, whatever was read there before.
+type streak struct {
+	lo, hi int64
+	length int64 // of the one before
+	same   int   // how many before that one were as long
+}
+
+// step adds a read to the streak, or begins another one.
+func (k *streak) step(off, n, block int64) {
+	if near(off, k.hi, block) {
+		k.hi = max(k.hi, off+n)
+		return
+	}
+	if long := k.hi - k.lo; near(long, k.length, block) {
+		k.same++
+	} else {
+		k.same, k.length = 0, long
+	}
+	k.lo, k.hi = off, off+n
+}
+
+// end returns where a run that began with the streak will end if that is as long as the last ones, else 0.
+func (k *streak) end(s *readRun) int64 {
+	if k.same < sameLength || s.lo != k.lo || s.dir < 0 {
+		return 0
+	}
+	return k.lo + k.length
 }
 
 // A stride is a list of runs at equal distances.
@@ -79,6 +115,7 @@ func (d *pattern) note(off, n int64) []Range {
 		}
 	}
 	d.tick++
+	d.streak.step(off, n, d.block)
 	if s := d.follow(off, n); s != nil {
 		if r := d.extend(s, off, n); r.Len > 0 {
 			return []Range{r}
@@ -228,6 +265,12 @@ func (d *pattern) extend(s *readRun, off, n int64) Range {
 		want = s.read / lostShare
 		left = want / 2
 	}
+	if end := d.streak.end(s); end > 0 && near(s.hi, end, d.block) {
+		return Range{}
+	} else if end-s.hi > want && (d.streak.same >= sameThrifty || !d.thrifty()) { // perhaps more than was read: it has always been so
+		want = min(end-s.hi, aheadShort)
+		left = want / 16
+	}
 	want = min(want, d.share())
 	out := s.out()
 	if s.dir == 0 || want < d.block || out > min(left, want/2) {
@@ -251,12 +294,29 @@ func (d *pattern) forwards(s *readRun, want int64, joined bool, off int64) Range
 	if to < d.size {
 		to -= to % d.block
 	}
-	to = min(to, d.size)
+	to = min(d.stop(s, to), d.size)
 	if to <= from || to <= s.hi {
 		return Range{}
 	}
 	s.end = to
 	return Range{from, to - from}
+}
+
+// stop returns to, or where a run probably ends before that, or less than a block behind.
+func (d *pattern) stop(s *readRun, to int64) int64 {
+	if end := d.streak.end(s); end > s.hi && to > end-d.block {
+		to = end
+	}
+	if d.parts == nil {
+		return to
+	}
+	list := d.parts()
+	i, _ := slices.BinarySearchFunc(list, s.hi, func(r Range, hi int64) int { return cmp.Compare(r.Off+r.Len, hi) })
+	// A run that has left the part in which it began reads more than one.
+	if i < len(list) && list[i].Off <= s.lo && to > list[i].Off+list[i].Len-d.block {
+		to = list[i].Off + list[i].Len
+	}
+	return to
 }
 
 func (d *pattern) backwards(s *readRun, want int64, joined bool) Range {

@@ -7,7 +7,7 @@ import (
 
 // A Step is a request that a rehearsed Writer would have made.
 type Step struct {
-	Op  string // "create" an upload, "part", "copy", "complete" an upload; "put": the whole object
+	Op  string // "create" an upload, "part", "copy", "complete" an upload; "put": the whole object; "delete" it
 	Len int64  // bytes of a part, of a copied range, or of the object; else 0
 }
 

@@ -38,6 +38,10 @@ func timeout(b Bucket) time.Duration {
 	return 0
 }
 
+// aidPatience is how long an OpenOptions.Aid is waited for: time for a hedge to answer. Of a store
+// whose answers usually take longer, that is what counts as slow there.
+const aidPatience = 2 * time.Second
+
 // A Patience is the silence of a store that several Objects bear together: those that are
 // read one after the other for one thing. What one of them has lost in bodies that stalled,
 // or as OpenOptions.Aid, the others have not got. The zero value is ready.
@@ -51,12 +55,28 @@ func (o *object) patience(b Bucket) {
 	if o.o.Stall == 0 {
 		o.o.Stall = silence.Limit(timeout(b))
 	}
-	if o.o.Aid && o.o.Stall > 0 {
-		o.o.Stall /= 2
+	if o.o.Aid {
+		most := max(aidPatience, o.usual.slow(0, false))
+		if o.o.Stall > 0 {
+			most = min(most, o.o.Stall/2)
+		}
+		o.o.Stall = most
+	}
+	if o.o.Stall < 0 { // a call without a limit is not hedged
+		o.usual = nil
 	}
 	if o.o.Patience == nil {
 		o.o.Patience = &Patience{}
 	}
+}
+
+// hedgeLimit is the limit of silence that tells what is slow. It is longer than that of an Aid, which is so short
+// that a part of it may be usual.
+func (o *object) hedgeLimit() time.Duration {
+	if o.o.Aid {
+		return 2 * o.o.Stall
+	}
+	return o.o.Stall
 }
 
 // clock makes the clock of one request with its repetitions.

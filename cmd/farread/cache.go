@@ -21,10 +21,11 @@ type cacheFlags struct {
 	dir string
 	max sizeFlag
 	ttl time.Duration
+	of  *pflag.FlagSet // has these flags
 }
 
 func (c *cacheFlags) register(f *pflag.FlagSet) {
-	c.max = diskcache.DefaultMaxBytes
+	c.max, c.of = diskcache.DefaultMaxBytes, f
 	f.StringVar(&c.dir, "cache", "", "keep what is read of stores in the folder `DIR` for later runs (else "+cacheVariable+")")
 	f.Var(&c.max, "cache-size", "most bytes in the folder of --cache")
 	f.DurationVar(&c.ttl, "cache-ttl", 0, "time in which the store is not asked again whether an object is unchanged")
@@ -47,12 +48,22 @@ func (c *cacheFlags) size() (size sizeFlag, ok bool) {
 	return size, err != nil
 }
 
+// alone refuses flags that say how to keep something where nothing is kept.
+func (c *cacheFlags) alone() error {
+	for _, name := range []string{"cache-size", "cache-ttl"} {
+		if c.of != nil && c.of.Changed(name) {
+			return usagef("--%s is about a folder that --cache or %s names, and there is none: nothing would be kept", name, cacheVariable)
+		}
+	}
+	return nil
+}
+
 // openCache opens the cache on disk. It returns nil if there is none. Of a server --cache
 // may be a size, too: that of --cache-memory.
 func (a *app) openCache() (*diskcache.Cache, error) {
 	dir := a.cacheDir()
 	if dir == "" {
-		return nil, nil //nolint:nilnil // no cache is not an error
+		return nil, a.flags.cache.alone()
 	}
 	if size, ok := a.flags.cache.size(); ok {
 		if !a.joins {
@@ -97,11 +108,11 @@ what the owner's credentials could read.`,
 			Example: "  farread cache " + use + " --cache ~/.cache/farread",
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				kept, err := a.openCache()
+				if kept == nil && (err == nil || a.cacheDir() == "") {
+					return usagef("which folder? --cache or %s names it", cacheVariable)
+				}
 				if err != nil {
 					return err
-				}
-				if kept == nil {
-					return usagef("which folder? --cache or %s names it", cacheVariable)
 				}
 				return do(cmd, kept)
 			},

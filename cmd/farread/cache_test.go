@@ -104,3 +104,16 @@ func TestCacheCommand(t *testing.T) {
 		t.Errorf("a command that reads nothing looks at the cache: %+v", r)
 	}
 }
+
+// TestCacheFlagsAlone: flags of a cache that is not named are refused.
+func TestCacheFlagsAlone(t *testing.T) {
+	t.Parallel()
+	uri := countingFolder(t, bloscDir).URL + "/nd2.b2nd"
+	for _, flag := range []string{"--cache-size=1GiB", "--cache-ttl=1h"} {
+		r := runner{}.run(t, "info", uri, flag)
+		if r.code != exitUsage || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, "--cache or FARREAD_CACHE") {
+			t.Errorf("%s: %+v", flag, r)
+		}
+		run(t, "info", uri, flag, "--cache", t.TempDir())
+	}
+}

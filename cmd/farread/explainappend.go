@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/objstore"
 )
@@ -43,10 +44,14 @@ func (a *app) tellAppend(rep *appendReport) error {
 	slices.SortStableFunc(p.Requests, func(x, y traceRow) int {
 		return cmp.Or(cmp.Compare(x.Phase, y.Phase), cmp.Compare(x.Object, y.Object), cmp.Compare(x.Off, y.Off))
 	})
-	words := map[string]string{"create": "begin an upload", "part": "send a part", "copy": "copied by the store", "complete": "join the parts", "put": "send all"}
+	words := map[string]string{"create": "begin an upload", "part": "send a part", "copy": "copied by the store", "complete": "join the parts", "put": "send all", "delete": "remove it: the new index lies inside"}
 	last := max(spent.Phases, 1)
 	for _, s := range a.rehearsal.steps {
-		p.Requests = append(p.Requests, traceRow{Phase: last + 1, Object: rep.Output, Len: s.Len, Why: words[s.Op]})
+		row := traceRow{Phase: last + 1, Object: rep.Output, Len: s.Len, Why: words[s.Op]}
+		if s.Op == "delete" {
+			row.Object += index.Suffix
+		}
+		p.Requests = append(p.Requests, row)
 	}
 	if a.flags.json {
 		return writeJSON(a.stdout, p)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/frameindex"
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomindex"
 	"github.com/farread/farread/internal/human"
@@ -18,7 +19,7 @@ import (
 )
 
 func newIndex(a *app) *cobra.Command {
-	var force, ranges bool
+	var o indexOptions
 	c := &cobra.Command{
 		Use: "index URI", Short: "Write the index beside a file that makes later cold reads cheap",
 		Long: `Make the index of a file that has none, and write it beside the file, under its name
@@ -33,7 +34,8 @@ Of a Blosc2 frame or array it holds where the blocks of all chunks begin: about 
 a block. So a slice that takes a few blocks of many chunks needs one request for each,
 not two. It takes the first bytes of each chunk. A sparse frame has none. Of an array
 --ranges adds the least and the greatest number, and how many are NaN or zero, of each
-chunk and block: so slice --where reads only what may match. That reads all of it.
+chunk and block: so slice --where reads only what may match. That reads all of it. If an
+index that is made anew has them, the new one gets them, too, unless --ranges=false.
 
 Of a gulp chunk it finds the frames of an id without the .gmeta: about 2 bytes a frame,
 and a few bytes an id. It takes the .gmeta, and is about both objects.
@@ -49,21 +51,28 @@ to be made anew. Of a server that gives no ETags, or weak ones, it makes none, a
 that lies there is believed. What needs no index, as an array of zeros, or is shorter
 than it, gets none unless --ranges is given; a line says so. Nothing shows before it is
 whole. Files that farread writes have an index where it is small and of use: inside, or
-beside gulps.`,
+beside gulps.
+
+Where nothing can be written, as on a plain HTTP server, -o FILE takes the index. No
+command reads it there: put it beside the file, under its name and .fri. It is about
+the file on that server, not about a copy.`,
 		Example: `  farread index s3://series/foreign.zoom
   farread index s3://arrays/foreign.b2nd
   farread index s3://arrays/foreign.b2nd --ranges
   farread index s3://frames/foreign/data_0.gulp
   farread index s3://arrays/era5/
+  farread index https://data.example/foreign.b2nd -o foreign.b2nd.fri
   farread index day.zoom --json
   farread explain s3://series/foreign.zoom --track 1 --width 2000`,
 		Args: exactly("URI"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return at(args[0], objstore.Again(cmd.Context(), func() error { return a.index(cmd.Context(), args[0], force, ranges) }))
+			return at(args[0], objstore.Again(cmd.Context(), func() error { return a.index(cmd.Context(), args[0], o) }))
 		},
 	}
-	c.Flags().BoolVar(&ranges, "ranges", false, "with the ranges of the numbers of an array's chunks and blocks: reads all of it")
-	c.Flags().BoolVar(&force, "force", false, "also where there is an index")
+	c.Flags().Var(indexFlag{&o.ranges}, "ranges", "with the ranges of the numbers of an array's chunks and blocks: reads all of it (not given: if an index that is there has them)")
+	c.Flags().Lookup("ranges").NoOptDefVal = "true"
+	c.Flags().StringVarP(&o.out, "output", "o", "", "write it to `FILE` instead of beside the file")
+	c.Flags().BoolVar(&o.force, "force", false, "also where there is an index")
 	return c
 }
 
@@ -74,32 +83,64 @@ type indexReport struct {
 	Size  int64  `json:"size"`
 	File  int64  `json:"file_size"`
 	New   bool   `json:"written"`
+	// Put is the URI at which readers find the index, if that is another one.
+	Put string `json:"put,omitempty"`
 	// Needless is why no index was written: readers would gain nothing by it.
 	Needless string `json:"needless,omitempty"`
 }
 
-func (a *app) index(ctx context.Context, uri string, force, ranges bool) error {
+// indexOptions are the flags of index.
+type indexOptions struct {
+	out    string
+	force  bool
+	ranges *bool // nil: not given
+}
+
+func (a *app) index(ctx context.Context, uri string, o indexOptions) error {
+	to, err := a.indexTarget(ctx, o)
+	if err != nil {
+		return err
+	}
 	c, err := a.open(ctx, uri, aim{})
 	if err != nil {
 		return err
 	}
+	ranges := o.ranges != nil && *o.ranges
 	if t, ok := c.(*folderContent); ok && !ranges {
-		return a.indexGroup(ctx, t, force)
+		if o.out != "" {
+			return usagef("-o is for the index of a file; that of a folder lies in it")
+		}
+		return a.indexGroup(ctx, t, o.force)
 	}
+	kept := o.ranges == nil && a.hadRanges(ctx, c, o)
+	ranges = ranges || kept
 	x, err := a.indexable(ctx, c, ranges)
 	if err != nil {
 		return err
 	}
 	r := indexReport{URI: uri, Index: x.uri + index.Suffix, Size: x.size, File: x.file}
-	if x.size > 0 && (!force || x.first) {
+	if x.size > 0 && (x.first || !o.force && (x.inside || o.out == "")) {
 		if x.inside {
 			r.Index = ""
 		}
 		return a.indexed(r)
 	}
-	if err := x.writable(ctx); err != nil {
-		return fmt.Errorf("%s: %w", x.key+index.Suffix, err)
+	if to == nil {
+		to = &target{bucket: x.bucket, key: x.key + index.Suffix}
+	} else {
+		r.Index, r.Put = join(to.bucket.Name(), to.key), r.Index
 	}
+	if err := x.writable(ctx, to); err != nil {
+		return fmt.Errorf("%s: %w", to.key, err)
+	}
+	if kept {
+		a.warn(uri, "the index that is there has ranges, so the new one gets them, too: all of the array is read; --ranges=false leaves them out")
+	}
+	return a.buildIndex(ctx, &x, to, r, ranges)
+}
+
+// buildIndex makes an index and writes it.
+func (a *app) buildIndex(ctx context.Context, x *indexable, to *target, r indexReport, ranges bool) error {
 	b := a.newBar("index", x.steps)
 	defer b.clear()
 	p, err := x.build(b.set)
@@ -113,10 +154,51 @@ func (a *app) index(ctx context.Context, uri string, force, ranges bool) error {
 		return a.needless(r, fmt.Sprintf("it would have %s, where %s", human.Size(int64(len(p))), x.without()))
 	}
 	r.Size, r.New = int64(len(p)), true
-	if err := putIndex(ctx, x.bucket, x.key+index.Suffix, p); err != nil {
-		return fmt.Errorf("%s: %w", x.key+index.Suffix, err)
+	if err := putIndex(ctx, to.bucket, to.key, p); err != nil {
+		return fmt.Errorf("%s: %w", to.key, err)
 	}
 	return a.indexed(r)
+}
+
+// indexTarget returns where -o puts the index, nil if it is not given. What is there is not replaced without --force.
+func (a *app) indexTarget(ctx context.Context, o indexOptions) (*target, error) {
+	if o.out == "" {
+		return nil, nil //nolint:nilnil // beside the file
+	}
+	if o.out == "-" || strings.HasSuffix(o.out, "/") {
+		return nil, usagef("-o %s: want a file", human.Printable(o.out))
+	}
+	b, key, err := a.client.Bucket(ctx, o.out)
+	if err != nil {
+		return nil, at(o.out, err)
+	}
+	to := &target{uri: o.out, bucket: b, key: key}
+	return to, free(ctx, *to, o.force)
+}
+
+// hadRanges reports whether an index of an array that will be made anew has ranges.
+func (a *app) hadRanges(ctx context.Context, c content, o indexOptions) bool {
+	arr, ok := c.dataset().Handle().(*farread.Array)
+	t, isFrame := c.(*frameContent)
+	if !ok || !isFrame || len(arr.StatColumns()) == 0 {
+		return false
+	}
+	have, err := arr.Source.UsedIndex(ctx)
+	switch {
+	case err != nil || have.Inside:
+		return false
+	case have.Bytes > 0:
+		s, err := arr.Ranges(ctx)
+		return err == nil && s != nil && s.Bytes > 0 && (o.force || o.out != "")
+	case have.Unused == "":
+		return false
+	}
+	old, err := objstore.Open(ctx, t.bucket, t.key+index.Suffix, objstore.OpenOptions{Head: -1, Tail: index.Tail, Aid: true})
+	if err != nil {
+		return false
+	}
+	had, err := frameindex.HasStats(ctx, old, formats.Limits{MaxMeta: int64(a.flags.maxMemory) / 4})
+	return err == nil && had
 }
 
 // An indexable is a file that may get an index beside it.
@@ -267,20 +349,21 @@ func checkedBeside(ctx context.Context, t *gulpContent) (*farread.GulpIndex, err
 
 // writable returns the error of writing the index to a plain HTTP server, before the file is
 // read for nothing.
-func (x *indexable) writable(ctx context.Context) error {
+func (x *indexable) writable(ctx context.Context, to *target) error {
 	for _, etag := range x.etags {
 		if index.Weakness("", etag) != "" {
 			return nil // the error of build says it
 		}
 	}
-	if !strings.HasPrefix(x.bucket.Name(), "http") {
+	if !strings.HasPrefix(to.bucket.Name(), "http") {
 		return nil
 	}
-	w, err := x.bucket.Create(ctx, x.key+index.Suffix, objstore.PutOptions{})
+	w, err := to.bucket.Create(ctx, to.key, objstore.PutOptions{})
 	if err == nil {
 		w.Abort()
+		return nil
 	}
-	return err
+	return fmt.Errorf("%w; -o FILE takes the index instead, to be put beside the file", err)
 }
 
 // putIndex writes the index. It replaces an older index only if this is still the index
@@ -332,7 +415,7 @@ func (a *app) remedy(x *farread.UnusedIndex) string {
 
 // needless reports that no index was written, and why. An older one, if there is one, stays.
 func (a *app) needless(r indexReport, why string) error {
-	r.Index, r.Size, r.Needless = "", 0, why
+	r.Index, r.Put, r.Size, r.Needless = "", "", 0, why
 	return a.indexed(r)
 }
 
@@ -351,6 +434,9 @@ func (a *app) indexed(r indexReport) error {
 		text = fmt.Sprintf("%s: %s", human.Printable(r.Index), size)
 	default:
 		text = fmt.Sprintf("%s is up to date, %s", human.Printable(r.Index), size)
+	}
+	if r.New && r.Put != "" {
+		text += fmt.Sprintf("\n  to be put beside the file, as %s: readers find it there alone", human.Printable(r.Put))
 	}
 	_, err := fmt.Fprintln(a.stdout, text)
 	return err

@@ -113,6 +113,7 @@ times that go on. Times that go back are refused. The coordinate of an array's f
 axis grows by that of SRC, or by --coord; one that is a list is never left too short,
 and one that is in order stays so. The result is what pack makes of all at once. What is
 there is not sent again: S3 copies it, but for the first 5 MiB and what ends the file.
+An index beside a .b2nd, .b2frame or .zoom is removed: the new one lies inside.
 Readers see the old file or the new one. If somebody else changes it in the meantime,
 nothing is appended (exit code 5). explain --append tells the cost before.
 

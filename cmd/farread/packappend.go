@@ -23,6 +23,7 @@ import (
 	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/draft"
+	"github.com/farread/farread/rangeio"
 )
 
 // appendReport is the JSON of `pack --append`.
@@ -38,10 +39,14 @@ type appendReport struct {
 	Sent     int64    `json:"sent"`               // of them, bytes that went to the store
 	Copied   int64    `json:"copied"`             // of them, bytes that the store copied itself
 	Whole    string   `json:"whole,omitempty"`    // why all of a series was read
+	Index    string   `json:"index,omitempty"`    // of an index that lay beside: "inside" if the new one lies there, "stale" if there is none
 	Warnings []string `json:"warnings,omitempty"` // about SRC
 
 	// Beside is the array beside it that has the coordinate of the first axis, if that grew, too.
 	Beside *appendReport `json:"beside,omitempty"`
+
+	side   *staleIndex
+	inside bool // the file has an index inside now
 }
 
 func (r *appendReport) tell(a *app) error {
@@ -64,6 +69,9 @@ func (r *appendReport) tell(a *app) error {
 		added = human.Plural(r.Added, "byte") + " added"
 	}
 	_, err := fmt.Fprintf(a.stdout, "%s: %s stored in %s (%s)\n  %s\n", added, human.Size(r.Bytes), human.Size(r.Stored), how, human.Printable(r.Output))
+	if err == nil && r.Index == indexInside {
+		_, err = fmt.Fprintln(a.stdout, "  its index, which lay beside it, lies inside now")
+	}
 	if err == nil && r.Beside != nil {
 		return r.Beside.tell(a)
 	}
@@ -134,6 +142,7 @@ func (a *app) appendTo(ctx context.Context, p *packer, srcs []string, dst target
 	if err := growths()[p.format].grow(ctx, a, srcs[0], o, f, rep); err != nil {
 		return err
 	}
+	rep.side.settle(ctx, rep)
 	if a.rehearsal != nil {
 		a.tellWhole(rep)
 		return a.tellAppend(rep)
@@ -153,7 +162,7 @@ func growFrame(ctx context.Context, a *app, src string, o *objstore.Object, f *p
 	}
 	rep.Bytes, rep.Added = ob.Size(), ob.Size()
 	return a.draft(ctx, o, func(file *draft.File) error {
-		eo := cframe.EditOptions{Draft: true, Index: f.blosc.whenGrown(o), Vary: true}
+		eo := cframe.EditOptions{Draft: true, Index: f.blosc.whenGrown(o), Sidecar: a.sidecar(o, f, rep), Vary: true}
 		if eo.Encode, err = f.blosc.given(); err != nil {
 			return err
 		}
@@ -169,8 +178,22 @@ func growFrame(ctx context.Context, a *app, src string, o *objstore.Object, f *p
 			}
 			return at(src, err)
 		}
-		return at(rep.Output, e.Close()) //nolint:contextcheck // writes to a temporary file
+		err = e.Close() //nolint:contextcheck // writes to a temporary file
+		rep.inside = e.Indexed()
+		return at(rep.Output, err)
 	}, rep)
+}
+
+// sidecar returns what takes the index beside a file into it, unless no index is wanted.
+func (a *app) sidecar(o *objstore.Object, f *packFlags, rep *appendReport) func(context.Context) (rangeio.Reader, string, error) {
+	rep.side = &staleIndex{a: a, o: o}
+	if f.blosc.index != nil && !*f.blosc.index {
+		return func(ctx context.Context) (rangeio.Reader, string, error) {
+			rep.side.look(ctx)
+			return nil, "", nil
+		}
+	}
+	return rep.side.open
 }
 
 // growItems puts the items of SRC behind those of a .blp.
@@ -230,7 +253,11 @@ func growSeries(ctx context.Context, a *app, src string, o *objstore.Object, f *
 		b := a.newBar("pack", ob.Size())
 		defer b.clear()
 		did, err := zoom.Append(ctx, o, file, s, zoom.AppendOptions{Rate: w.Rate, Origin: w.Origin, Watermark: w.Watermark, Progress: b.set})
-		rep.Tracks, rep.Added, rep.Whole = did.Tracks, did.Added, did.Whole
+		rep.Tracks, rep.Added, rep.Whole, rep.inside = did.Tracks, did.Added, did.Whole, did.Index
+		if err == nil && did.Whole != "" { // else it has an index inside
+			rep.side = &staleIndex{a: a, o: o}
+			rep.side.look(ctx)
+		}
 		return at(src, err)
 	}, rep)
 }

@@ -179,4 +179,5 @@ func TestAppendInS3(t *testing.T) {
 		t.Errorf("%d bytes, want %d", len(got), len(want))
 	}
 	run(t, "verify", uri)
+	appendIndexBeside(t)
 }

@@ -27,7 +27,7 @@ func growArray(ctx context.Context, a *app, src string, o *objstore.Object, f *p
 	}
 	rep.Bytes = arr.NBytes
 	return a.draft(ctx, o, func(file *draft.File) error {
-		eo := b2nd.EditOptions{Draft: true, Index: f.blosc.whenGrown(o)}
+		eo := b2nd.EditOptions{Draft: true, Index: f.blosc.whenGrown(o), Sidecar: a.sidecar(o, f, rep)}
 		if eo.Encode, err = f.blosc.given(); err != nil {
 			return err
 		}
@@ -51,7 +51,9 @@ func growArray(ctx context.Context, a *app, src string, o *objstore.Object, f *p
 		if err := g.apply(ctx); err != nil {
 			return err
 		}
-		return at(rep.Output, e.Close()) //nolint:contextcheck // writes to a temporary file
+		err = e.Close() //nolint:contextcheck // writes to a temporary file
+		rep.inside = e.Frame().Indexed()
+		return at(rep.Output, err)
 	}, rep)
 }
 

@@ -141,7 +141,7 @@ func TestIndexMemory(t *testing.T) {
 		a, out := ready(t), &bytes.Buffer{}
 		a.flags.maxMemory, a.flags.json, a.stdout = memory, true, out
 		var r indexReport
-		if err := errors.Join(a.index(t.Context(), name, true, false), json.Unmarshal(out.Bytes(), &r)); err != nil {
+		if err := errors.Join(a.index(t.Context(), name, indexOptions{force: true}), json.Unmarshal(out.Bytes(), &r)); err != nil {
 			t.Fatal(err)
 		}
 		sizes[memory] = r.Size

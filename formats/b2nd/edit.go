@@ -11,6 +11,7 @@ import (
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/nd"
+	"github.com/farread/farread/rangeio"
 )
 
 // EditOptions tune Edit. The zero value is right for most.
@@ -21,6 +22,8 @@ type EditOptions struct {
 	// Index says whether commits make an index inside an array that has none; see
 	// cframe.EditOptions.
 	Index cframe.IndexChoice
+	// Sidecar names the index beside an array that has none inside; see cframe.EditOptions.
+	Sidecar func(ctx context.Context) (r rangeio.Reader, etag string, err error)
 	// Statistics says that the index, if there will be one, gets statistics of chunks and blocks also if
 	// it has none of use now: the first commit then reads the whole array. Those that it has are always
 	// kept; a commit decodes the chunks that changed.
@@ -58,7 +61,7 @@ type Editor struct {
 // cframe.Edit says what happens to bytes behind the frame, and which methods of f
 // are used. Errors are as from cframe.Edit and Open.
 func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
-	co := cframe.EditOptions{Limits: o.Limits, Index: o.Index, Draft: o.Draft}
+	co := cframe.EditOptions{Limits: o.Limits, Index: o.Index, Sidecar: o.Sidecar, Draft: o.Draft}
 	ed, err := cframe.Edit(ctx, f, co)
 	if err != nil {
 		return nil, err

@@ -203,6 +203,47 @@ func TestEditIndexBeside(t *testing.T) {
 	}
 }
 
+// TestEditSidecar: an array whose index lies beside it gets one inside with the statistics that
+// that has, whatever is changed; one of another version is not used.
+func TestEditSidecar(t *testing.T) {
+	t.Parallel()
+	p := edited(t, b2nd.WriteOptions{})
+	a, err := b2nd.Open(t.Context(), reader(p), b2nd.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	side, err := a.BuildIndex(t.Context(), "e", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range edits(t) {
+		for _, draft := range []bool{false, true} {
+			if draft && name == "twice" {
+				continue
+			}
+			f := &file{bytes.Clone(p)}
+			e, err := b2nd.Edit(t.Context(), f, b2nd.EditOptions{Sidecar: sidecarOf(side), Draft: draft})
+			if err == nil {
+				err = errors.Join(change(e), e.Close())
+			}
+			if err != nil || !e.Frame().Indexed() {
+				t.Fatal(name, draft, err)
+			}
+			checkStats(t, name, f.b)
+		}
+	}
+	f := &file{bytes.Clone(p)}
+	e, err := b2nd.Edit(t.Context(), f, b2nd.EditOptions{Draft: true, Sidecar: func(context.Context) (rangeio.Reader, string, error) {
+		return reader(side), "another", nil
+	}})
+	if err == nil {
+		err = errors.Join(edits(t)["extend"](e), e.Close())
+	}
+	if err != nil || e.Frame().Indexed() {
+		t.Errorf("of another version: %v, %t", err, e.Frame().Indexed())
+	}
+}
+
 // TestEditDamagedStatistics: damage in the statistics of an array fails no edit, and hides no item.
 func TestEditDamagedStatistics(t *testing.T) {
 	t.Parallel()

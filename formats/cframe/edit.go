@@ -20,10 +20,13 @@ type EditOptions struct {
 	Encode *blosc.EncodeOptions
 	// Vary is as WriteOptions.Vary.
 	Vary bool
-	// Index says whether commits make an index inside a frame that has none, as for one
-	// whose index lies beside it, where the first commit makes it stale. A frame that has
+	// Index says whether commits make an index inside a frame that has none. A frame that has
 	// one inside, of use or not, gets a new one anyway.
 	Index IndexChoice
+	// Sidecar names the index beside a frame that has none inside of use, as Frame.Sidecar
+	// does. Edit calls it. The first commit, which makes that index stale, makes one inside of
+	// it, statistics and all, and reads no chunk that stays for it. Its reads must not fail.
+	Sidecar func(ctx context.Context) (r rangeio.Reader, etag string, err error)
 	// ChunkSize is the decoded size of chunks, for a frame that has no chunks and
 	// whose header does not tell their size. It is ignored if it is 0, and for
 	// other frames.
@@ -82,6 +85,7 @@ type Editor struct {
 	oldOffs []int64     // last committed offsets
 	oldVL   []Metalayer // last committed vlmetalayers
 	index   *editIndex  // nil: a commit leaves no index in the frame
+	indexed bool        // the last commit left one
 	summer  Summer      // nil: commits keep no statistics
 	sizes   sizeRule
 	kind    blocksKind
@@ -112,6 +116,12 @@ func Edit(ctx context.Context, f formats.File, o EditOptions) (*Editor, error) {
 	frame, err := Open(ctx, r, Options{Limits: o.Limits, Parallel: 1})
 	if err != nil {
 		return nil, err
+	}
+	if o.Sidecar != nil {
+		frame.Sidecar(o.Sidecar)
+		if err := frame.OpenSidecar(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if frame, err = frame.whole(ctx); err != nil {
 		return nil, err

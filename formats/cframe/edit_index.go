@@ -32,7 +32,10 @@ func freshIndex(n int, choice IndexChoice) *editIndex {
 	return x
 }
 
-// startIndex sets what commits need of the index inside the frame. stale says that the
+// Indexed reports whether the last commit has left an index inside the frame.
+func (e *Editor) Indexed() bool { return e.indexed }
+
+// startIndex sets what commits need of the index of the frame. stale says that the
 // trailer has one, of use or not.
 func (e *Editor) startIndex(ctx context.Context, f *Frame, stale *Metalayer) (err error) {
 	if e.index, err = f.editIndex(ctx); err != nil || e.index != nil {
@@ -85,11 +88,11 @@ const (
 	indexRun = 16 // chunks in a row whose heads are looked up in the old index
 )
 
-// editIndex returns what an Editor needs of the index inside the frame, nil if that is not
-// in use. The offsets of f must be in memory.
+// editIndex returns what an Editor needs of the index of the frame, nil if none is in use.
+// The offsets of f must be in memory.
 func (f *Frame) editIndex(ctx context.Context) (*editIndex, error) {
 	ix := f.heads.used()
-	if ix == nil || !f.heads.inside {
+	if ix == nil {
 		return nil, nil //nolint:nilnil // there is none
 	}
 	x := &editIndex{ix: ix, choice: CheapIndex, was: make([]int32, f.table.n)}
@@ -108,7 +111,7 @@ func (f *Frame) editIndex(ctx context.Context) (*editIndex, error) {
 	if errors.Is(err, index.ErrUnusable) {
 		return nil, nil //nolint:nilnil // likewise: nobody can use it
 	}
-	if ix.Size() > f.info.CBytes/cheapShare {
+	if ix.Size() > f.info.CBytes/cheapShare || !f.KnownIndex().Inside { // one beside was asked for
 		x.choice = WithIndex
 	}
 	return x, err
@@ -169,7 +172,7 @@ func (e *Editor) tail(in *Info, offsets []byte) ([]byte, error) {
 	if !p.fit(live) || !b.Trim(live/mostDead-in.CBytes+live) {
 		return e.withoutIndex(offsets), nil
 	}
-	x.made = true
+	x.made, e.indexed = true, true
 	return p.tail(in, func(pieces ...[]byte) (int64, error) {
 		off := e.end
 		for _, q := range pieces {
@@ -188,7 +191,7 @@ func (e *Editor) withoutIndex(offsets []byte) []byte {
 	if e.index = nil; e.o.Index != NoIndex {
 		e.index = freshIndex(len(e.offs), e.o.Index)
 	}
-	e.summer = nil
+	e.summer, e.indexed = nil, false
 	return appendTrailer(offsets, e.vl)
 }
 

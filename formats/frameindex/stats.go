@@ -4,8 +4,10 @@ import (
 	"context"
 	"sort"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/stats"
+	"github.com/farread/farread/rangeio"
 )
 
 // Kinds of the sections of statistics. Name.Of is the number of a column, and
@@ -83,6 +85,16 @@ func (x *Index) Stats(of StatsOf, chunks int) (*Stats, error) {
 		}
 	}
 	return s, nil
+}
+
+// HasStats reports whether the index that ends r has statistics, whichever frame, and whatever
+// version of it, it is about. It costs as much as Open, whose errors it has.
+func HasStats(ctx context.Context, r rangeio.Reader, limits formats.Limits) (bool, error) {
+	ix, err := index.Open(ctx, r, index.Options{Limits: limits, Any: true})
+	if err != nil {
+		return false, err
+	}
+	return (&Index{ix: ix}).hasStats(), nil
 }
 
 // hasStats reports whether any section has statistics.

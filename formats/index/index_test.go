@@ -142,7 +142,7 @@ func FuzzOpen(f *testing.F) {
 			t.Fatal(err)
 		}
 		x := &Index{dir: 1 << 20} // a directory that its checksum passes
-		if err := x.parse(dir, Binding{}); err != nil && !errors.Is(err, ErrUnusable) {
+		if err := x.parse(dir, Binding{}, false); err != nil && !errors.Is(err, ErrUnusable) {
 			t.Fatal(err)
 		}
 	})

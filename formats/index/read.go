@@ -29,6 +29,8 @@ type Options struct {
 	// Limits: MaxMeta bounds the decoded directory, which may have 64 MiB at the
 	// most. A larger one is ErrUnusable.
 	Limits formats.Limits
+	// Any opens an index of any version, to see what it has: Bind does not count.
+	Any bool
 }
 
 // Tail is how many bytes of the end of an object are worth reading before anything
@@ -108,7 +110,7 @@ func Open(ctx context.Context, r rangeio.Reader, o Options) (*Index, error) {
 		ix.unpacked = raw
 	}
 	ix.dir = start - ix.Trailer.Off
-	return ix, ix.parse(dir, o.Bind)
+	return ix, ix.parse(dir, o.Bind, o.Any)
 }
 
 // reach makes the object known from off on.
@@ -177,12 +179,13 @@ func (d *parser) bytes() []byte {
 	return p
 }
 
-func (ix *Index) parse(dir []byte, bind Binding) error {
+func (ix *Index) parse(dir []byte, bind Binding, stale bool) error {
 	d := &parser{p: dir}
 	size := d.uint()
 	etag := string(d.bytes())
 	ix.Meta = d.bytes()
 	switch {
+	case stale:
 	case !d.bad && size != uint64(bind.Size):
 		return unusable("it is about another version of the file, of %d bytes", size)
 	case !d.bad && etag != bind.ETag:

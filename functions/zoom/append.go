@@ -36,6 +36,7 @@ type Appended struct {
 	Size    int64 // bytes of the whole file
 	// Whole says why the whole old file was read; "": only its head, its index and its last packets.
 	Whole string
+	Index bool // the whole file has an index inside
 }
 
 // Append writes the samples of a series behind those of the zoom-cache file in old. to is
@@ -74,7 +75,7 @@ func Append(ctx context.Context, old rangeio.Reader, to formats.File, s Series, 
 	if err != nil {
 		return Appended{}, err
 	}
-	return Appended{Tracks: len(g.h.Tracks), Added: g.added, Samples: g.again, Kept: g.kept, Size: g.p.w.Offset(), Whole: g.whole}, nil
+	return Appended{Tracks: len(g.h.Tracks), Added: g.added, Samples: g.again, Kept: g.kept, Size: g.p.w.Offset(), Whole: g.whole, Index: g.sink.index != nil}, nil
 }
 
 // each takes the samples of the source.
