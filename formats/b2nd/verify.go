@@ -33,6 +33,11 @@ func (a *Array) Verify(ctx context.Context, progress formats.Progress) (Report, 
 	if err != nil {
 		return r, err
 	}
+	release, err := a.f.HoldIndex(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer release()
 	v, err := a.verifier(ctx)
 	if errors.Is(err, index.ErrUnusable) {
 		if info.Unused == nil {
