@@ -121,7 +121,7 @@ func (a *Array) verifier(ctx context.Context) (*verifier, error) {
 		return nil, err
 	}
 	v := &verifier{s: s, n: s.Columns(), seen: make([]bool, a.f.Chunks()), open: map[int]*statChunk{}, all: make([]stats.Stat, s.Columns())}
-	v.sum = &summer{a.g, a.StatColumns()[:v.n]}
+	v.sum = &summer{a.g, s.of.Columns[:v.n]}
 	for i := range v.n {
 		v.cols = append(v.cols, i)
 	}
