@@ -51,8 +51,8 @@ type ArrayStatistics struct {
 	Blocks  bool          `json:"blocks"`  // there are statistics of blocks, not of chunks alone
 	Columns []ColumnRange `json:"columns"` // one for each column that has statistics
 	// Fill is the fill value, as a slice has it, with which the statistics were made; nil: zero.
-	Fill json.RawMessage `json:"fill_value,omitempty"`
-	Unused  string        `json:"unused,omitempty"`
+	Fill   json.RawMessage `json:"fill_value,omitempty"`
+	Unused string          `json:"unused,omitempty"`
 }
 
 // A ColumnRange sums up a column: the items of an array, or a member of them. Min and Max
