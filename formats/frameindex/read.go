@@ -227,7 +227,7 @@ func (x *Index) each(ctx context.Context, s *index.Section, chunks []int, fn fun
 
 // headsOf calls fn with the heads of chunks, which are all in page p.
 func headsOf(p []byte, first int, chunks []int, fn func(k int, head []byte) error) error {
-	d := page{p: p}
+	d := pageOf(p)
 	for n, i := 0, first; n < len(chunks); i++ {
 		head, ok := d.next()
 		if !ok {

@@ -10,6 +10,7 @@ import (
 	"sort"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/internal/varint"
 	"github.com/farread/farread/internal/codec"
 	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
@@ -145,56 +146,36 @@ func (ix *Index) known(off, n int64) []byte {
 }
 
 // A parser reads numbers until one is wrong.
-type parser struct {
-	p   []byte
-	bad bool
-}
-
-func (d *parser) uint() uint64 {
-	v, n := binary.Uvarint(d.p)
-	if n <= 0 {
-		d.bad, d.p = true, nil
-		return 0
-	}
-	d.p = d.p[n:]
-	return v
-}
-
-func (d *parser) int() int64 { return unzigzag(d.uint()) }
+type parser struct{ varint.Reader }
 
 // count reads how many things follow, each of at least size bytes.
 func (d *parser) count(size int) int {
-	n := d.uint()
-	if n > uint64(len(d.p)/size) {
-		d.bad, d.p = true, nil
+	n := d.Uint()
+	if n > uint64(len(d.P)/size) {
+		d.Fail()
 		return 0
 	}
 	return int(n)
 }
 
-func (d *parser) bytes() []byte {
-	n := d.count(1)
-	p := d.p[:n]
-	d.p = d.p[n:]
-	return p
-}
+func (d *parser) bytes() []byte { return d.Bytes(d.Uint()) }
 
 func (ix *Index) parse(dir []byte, bind Binding) error {
-	d := &parser{p: dir}
-	size := d.uint()
+	d := &parser{varint.Reader{P: dir}}
+	size := d.Uint()
 	etag := string(d.bytes())
 	ix.Meta = d.bytes()
 	switch {
-	case !d.bad && size != uint64(bind.Size):
+	case !d.Bad && size != uint64(bind.Size):
 		return unusable("it is about another version of the file, of %d bytes", size)
-	case !d.bad && etag != bind.ETag:
+	case !d.Bad && etag != bind.ETag:
 		return unusable("it is about another version of the file, or another copy: the size is the same, the ETag is not")
 	}
 	off := int64(len(magic))
 	ix.Sections = make([]Section, d.count(4))
 	for i := range ix.Sections {
 		s := &ix.Sections[i]
-		s.Kind, s.Of, s.Level = d.int(), d.int(), d.int()
+		s.Kind, s.Of, s.Level = d.Int(), d.Int(), d.Int()
 		s.Pages = make([]Page, d.count(4))
 		seams := d.count(2)
 		if !d.pages(s.Pages) {
@@ -204,7 +185,7 @@ func (ix *Index) parse(dir []byte, bind Binding) error {
 			return unusable("the directory: where section %d lies", i)
 		}
 	}
-	if d.bad || len(d.p) > 0 || off != ix.dir {
+	if d.Bad || len(d.P) > 0 || off != ix.dir {
 		return unusable("the directory does not fit its pages")
 	}
 	return nil
@@ -214,29 +195,29 @@ func (ix *Index) parse(dir []byte, bind Binding) error {
 func (d *parser) pages(pages []Page) bool {
 	var last, count, length int64
 	for i := range pages {
-		pages[i].First = d.int() // counts from Last of the page before
+		pages[i].First = d.Int() // counts from Last of the page before
 	}
 	for i := range pages {
 		p := &pages[i]
 		p.First += last
-		last = p.First + d.int()
+		last = p.First + d.Int()
 		if p.Last = last; p.Last < p.First || i > 0 && p.First < pages[i-1].First {
 			return false
 		}
 	}
 	for i := range pages {
-		count += d.int()
+		count += d.Int()
 		if pages[i].Count = count; count < 0 {
 			return false
 		}
 	}
 	for i := range pages {
-		length += d.int()
+		length += d.Int()
 		if pages[i].len = length; length < 0 || length > maxPageLen {
 			return false
 		}
 	}
-	return !d.bad
+	return !d.Bad
 }
 
 // lay sets the places of pages. Spilled pages are before the index, seam after
@@ -245,7 +226,7 @@ func (d *parser) pages(pages []Page) bool {
 func (ix *Index) lay(d *parser, pages []Page, seams int, off int64) int64 {
 	front := int64(0)
 	for range seams {
-		n, at := d.uint(), d.uint()
+		n, at := d.Uint(), d.Uint()
 		if n > uint64(len(pages)) || at < uint64(front) || at > uint64(ix.Trailer.Off) {
 			return -1
 		}
@@ -255,7 +236,7 @@ func (ix *Index) lay(d *parser, pages []Page, seams int, off int64) int64 {
 		pages = pages[n:]
 	}
 	end := layPages(pages, ix.Trailer.Off+off, ix.Trailer.Off+ix.dir)
-	if d.bad || end < 0 {
+	if d.Bad || end < 0 {
 		return -1
 	}
 	return end - ix.Trailer.Off
