@@ -152,27 +152,30 @@ func (g *GulpByID) useIndex(ctx context.Context) error {
 
 // A GulpIndex is what lies beside a gulp chunk as its index.
 type GulpIndex struct {
-	Bytes int64 `json:"bytes"` // size of the object
-	// Unusable says why the object is not used: it is damaged, or about another version of
-	// the chunk. It is "" if the index is right.
+	Bytes int64 `json:"bytes"` // size of the object; 0 if it could not be opened
+	// Unusable says why the object is not used: it is damaged, about another version of
+	// the chunk, or cannot be read. It is "" if the index is right.
 	Unusable string `json:"unusable,omitempty"`
 }
 
 // Beside looks for the index beside the chunk, which costs one request. It returns nil if
 // there is none. If whole is set, it reads all of the index, and compares it with the
-// chunk.
+// chunk. An index that cannot be read is no error.
 func (g *Gulp) Beside(ctx context.Context, whole bool) (*GulpIndex, error) {
 	side, err := g.c.openSide(ctx, g.Data.Bucket(), g.Data.Info().Key, gulpindex.Tail, g.Data.Patience())
-	if err != nil || side == nil {
-		return nil, err
+	if err == nil && side == nil {
+		return nil, nil
 	}
-	out := &GulpIndex{Bytes: side.Size()}
-	x, err := openGulpIndex(ctx, side, g.Meta, g.Data, g.o)
-	if err == nil && whole {
-		err = x.Verify(ctx, g.Chunk)
+	out := &GulpIndex{}
+	if err == nil {
+		var x *gulpindex.Index
+		out.Bytes = side.Size()
+		if x, err = openGulpIndex(ctx, side, g.Meta, g.Data, g.o); err == nil && whole {
+			err = x.Verify(ctx, g.Chunk)
+		}
 	}
-	if index.Unusable(err) {
-		out.Unusable, err = index.Reason(err), nil
+	if err = unreadable(ctx, err); index.Unusable(err) {
+		out.Unusable, err = unusedIndex(err).Reason, nil
 	}
 	return out, err
 }

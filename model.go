@@ -209,12 +209,13 @@ type Report struct {
 }
 
 // A Plan lists the requests of a read that is not made. To make a Plan, headers and
-// block starts that are not known yet are read; the Plan does not contain these reads.
+// block starts that are not known yet are read; the Plan does not contain these reads. What
+// is read and what the Plan lists are together what the read takes that is made in its place.
 type Plan struct {
 	// Size is the number of bytes that the read returns, or -1 if only the payload
 	// tells.
 	Size int64 `json:"size"`
-	// Requests are sent phase by phase. Their Object is the key in the bucket, and Off
+	// Requests are sent phase by phase; those of phase 0 along with the last index. Their Object is the key in the bucket, and Off
 	// is the offset in this object; a negative Off counts from its end.
 	Requests []rangeio.Planned `json:"requests"`
 }

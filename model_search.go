@@ -50,7 +50,9 @@ type ArrayStatistics struct {
 	Bytes   int64         `json:"bytes"`   // bytes of the statistics in the index; 0: there are none of use
 	Blocks  bool          `json:"blocks"`  // there are statistics of blocks, not of chunks alone
 	Columns []ColumnRange `json:"columns"` // one for each column that has statistics
-	Unused  string        `json:"unused,omitempty"`
+	// Fill is the fill value, as a slice has it, with which the statistics were made; nil: zero.
+	Fill   json.RawMessage `json:"fill_value,omitempty"`
+	Unused string          `json:"unused,omitempty"`
 }
 
 // A ColumnRange sums up a column: the items of an array, or a member of them. Min and Max
@@ -59,7 +61,10 @@ type ColumnRange struct {
 	Name  string `json:"name"`  // of the member; "": the items themselves
 	Items int64  `json:"items"` // number of items
 	NaN   int64  `json:"nan"`   // how many of them are NaN or NaT
-	Zeros int64  `json:"zeros"` // how many are zero
+	// Zeros is how many are zero, and Fill how many are equal to ArrayStatistics.Fill. One of
+	// them is known: Fill if the array has a fill value other than zero.
+	Zeros *int64 `json:"zeros,omitempty"`
+	Fill  *int64 `json:"fill,omitempty"`
 	// Min and Max are JSON, as a slice has the numbers. They are missing if there is no
 	// number that is not NaN, or the numbers are complex.
 	Min json.RawMessage `json:"min,omitempty"`
@@ -94,8 +99,15 @@ func (a *Array) ranges(ctx context.Context) (*ArrayStatistics, error) {
 		return nil, err
 	}
 	out := &ArrayStatistics{Bytes: s.Bytes(), Blocks: s.HasBlocks()}
+	fill := s.Fill()
+	if fill != nil {
+		out.Fill = a.DType().AppendJSON(nil, fill)
+	}
 	for i, c := range a.StatColumns()[:len(cols)] {
-		r := ColumnRange{Name: c.Name(), Items: all[i].Items, NaN: all[i].NaN, Zeros: all[i].Fill}
+		r := ColumnRange{Name: c.Name(), Items: all[i].Items, NaN: all[i].NaN}
+		if r.Zeros = &all[i].Fill; fill != nil {
+			r.Zeros, r.Fill = nil, &all[i].Fill
+		}
 		r.Min, r.Max = c.ExtremesJSON(&all[i])
 		out.Columns = append(out.Columns, r)
 	}

@@ -124,6 +124,41 @@ func TestSilentIndexesOfDataset(t *testing.T) {
 	})
 }
 
+// TestSilentIndexVerified: verify of a gulp chunk whose index is never answered for reads all of
+// the chunk, and remarks the index. An end by the caller is an error.
+func TestSilentIndexVerified(t *testing.T) {
+	t.Parallel()
+	m := clips(t, 5, 10, 20)
+	synctest.Test(t, func(t *testing.T) {
+		c, mem := remote(Config{})
+		putIndexed(t, mem, "x", m)
+		b := objstore.Chain(mem, simstore.Replace(func(ctx context.Context, call simstore.Call) error {
+			if strings.HasSuffix(call.Key, index.Suffix) {
+				<-ctx.Done()
+				return context.Cause(ctx)
+			}
+			return nil
+		}))
+		d, err := c.OpenKey(t.Context(), b, "x.gulp", AnyOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := d.Verify(t.Context(), nil)
+		detail, ok := r.Detail.(GulpReport)
+		if err != nil || !ok || r.Entries != 5 || detail.Index == nil || detail.Index.Bytes != 0 || detail.Index.Unusable == "" {
+			t.Errorf("%+v, %+v, %v", r, detail.Index, err)
+		}
+		if d, err = c.OpenKey(t.Context(), b, "x.gulp", AnyOptions{}); err != nil { // with patience of its own
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := d.Verify(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("ended by the caller: %v", err)
+		}
+	})
+}
+
 // silentFiles are the files of silentReads.
 func silentFiles(t *testing.T) map[string][]byte {
 	t.Helper()

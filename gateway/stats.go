@@ -41,13 +41,17 @@ type oneChunkStat struct {
 type statOne struct {
 	Items int64           `json:"items"`
 	NaN   int64           `json:"nan"`
-	Zeros int64           `json:"zeros"` // as in ArrayStatistics
+	Zeros *int64          `json:"zeros,omitempty"` // as in ArrayStatistics, and Fill
+	Fill  *int64          `json:"fill,omitempty"`
 	Min   json.RawMessage `json:"min,omitempty"`
 	Max   json.RawMessage `json:"max,omitempty"`
 }
 
-func toStat(c stats.Column, s *stats.Stat) statOne {
-	o := statOne{Items: s.Items, NaN: s.NaN, Zeros: s.Fill}
+func toStat(c stats.Column, s *stats.Stat, fill bool) statOne {
+	o, n := statOne{Items: s.Items, NaN: s.NaN}, s.Fill
+	if o.Zeros = &n; fill {
+		o.Zeros, o.Fill = nil, &n
+	}
 	o.Min, o.Max = c.ExtremesJSON(s)
 	return o
 }
@@ -126,7 +130,7 @@ func statsPage(ctx context.Context, s *Server, known *b2nd.Statistics, all []sta
 	err := known.Chunks(ctx, cols, chunks, func(i int, list []stats.Stat) error {
 		e := oneChunkStat{Chunk: chunks[i]}
 		for k := range list {
-			e.Columns = append(e.Columns, toStat(all[cols[k]], &list[k]))
+			e.Columns = append(e.Columns, toStat(all[cols[k]], &list[k], known.Fill() != nil))
 		}
 		out.Entries = append(out.Entries, e)
 		return nil
@@ -143,13 +147,16 @@ func statsPage(ctx context.Context, s *Server, known *b2nd.Statistics, all []sta
 // each column the counts and, if its numbers have an order, the least and the greatest one.
 // These are NaN, or 0, if there is no number.
 func statsArray(s *Server, known *b2nd.Statistics, all []stats.Column, cols, chunks []int) (*job, error) {
-	text := "[('chunk', '<i8')"
+	text, counted := "[('chunk', '<i8')", "zeros"
+	if known.Fill() != nil {
+		counted = "fill"
+	}
 	for _, i := range cols {
 		name := all[i].Name()
 		if name == "" {
 			name = "v" // as records of items that match call it
 		}
-		text += ", (" + quoted(name) + ", [('items', '<i8'), ('nan', '<i8'), ('zeros', '<i8')"
+		text += ", (" + quoted(name) + ", [('items', '<i8'), ('nan', '<i8'), ('" + counted + "', '<i8')"
 		if t := all[i].Type().String(); all[i].Ordered() {
 			text += fmt.Sprintf(", ('min', '%s'), ('max', '%[1]s')", t)
 		}

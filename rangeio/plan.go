@@ -123,7 +123,7 @@ func PlanOf(r Reader, spans []Span) []Request {
 // A Planned is a request that a read would make. Explain methods return it for
 // people to look at.
 type Planned struct {
-	Phase    int    // number of the phase, from 1; requests of one phase are sent at the same time
+	Phase    int    // number of the phase, from 1; requests of one phase are sent at the same time; 0: along with the last index that was read for the plan
 	Object   string // name of the object if there are several, else ""
 	Off, Len int64
 	Why      string // describes the bytes

@@ -269,7 +269,7 @@ func (ad *adviser) read(ctx context.Context, s *adviceShape, t *frameContent, bo
 }
 
 // cost adds planned requests to those that were made, and tells the time that all take: a round trip
-// for each phase, one more for every 64 requests in it that have to wait, and the time of
+// for each phase (phase 0 is one of those made), one more for every 64 requests in it that have to wait, and the time of
 // the bytes on the connections that the requests of a phase keep busy.
 func (ad *adviser) cost(made adviceCost, planned []rangeio.Planned) adviceCost {
 	c := made
@@ -279,9 +279,9 @@ func (ad *adviser) cost(made adviceCost, planned []rangeio.Planned) adviceCost {
 		for ; to < len(planned) && planned[to].Phase == planned[from].Phase; to++ {
 			bytes += planned[to].Len
 		}
-		n := int64(to - from)
-		took += ad.rtt.Seconds()*float64((n-1)/inFlight+1) + float64(bytes)/float64(connectionRate*min(n, fullLink))
-		c.Requests, c.Bytes, c.Phases = c.Requests+n, c.Bytes+bytes, c.Phases+1
+		n, phases := int64(to-from), min(int64(planned[from].Phase), 1)
+		took += ad.rtt.Seconds()*float64((n-1)/inFlight+phases) + float64(bytes)/float64(connectionRate*min(n, fullLink))
+		c.Requests, c.Bytes, c.Phases = c.Requests+n, c.Bytes+bytes, c.Phases+phases
 		from = to
 	}
 	c.Millis = took * 1000

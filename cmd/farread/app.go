@@ -266,8 +266,9 @@ func (f *firstError) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// report prints the statistics, and an error as one line. It returns the exit code.
+// report prints an error as one line, and the statistics. It returns the exit code.
 func (a *app) report(ctx context.Context, err error) int {
+	code := exitOK
 	if err != nil {
 		if ctx.Err() != nil {
 			err = errInterrupted
@@ -280,7 +281,7 @@ func (a *app) report(ctx context.Context, err error) int {
 			text += "; what stdout got is incomplete: run it again"
 		}
 		fmt.Fprintln(a.stderr, text)
-		return exitCode(err)
+		code = exitCode(err)
 	}
 	if a.flags.stats {
 		s := a.counter.Stats()
@@ -292,5 +293,5 @@ func (a *app) report(ctx context.Context, err error) int {
 			Unused string `json:"index_unused,omitempty"`
 		}{s, float64(time.Since(a.start).Microseconds()) / 1000, a.search, a.unusedIndex()})
 	}
-	return exitOK
+	return code
 }

@@ -344,6 +344,28 @@ func TestNegativeArguments(t *testing.T) {
 	}
 }
 
+// TestExplainManyChunks: the plan is what slice and get take of an array whose offsets the
+// index has in pages, also where chunks come along with the pages.
+func TestExplainManyChunks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := make([]byte, 3<<20)
+	for i := range p {
+		if k := i / 256; i%256 < k*k%31*8 { // so that lengths differ
+			p[i] = byte(uint32(i) * 2654435761 >> 13)
+		}
+	}
+	write(t, filepath.Join(dir, "p.raw"), p)
+	run(t, "pack", filepath.Join(dir, "p.raw"), filepath.Join(dir, "p.b2nd"), "--dtype", "|u1", "--shape", "12288,256", "--chunk-shape", "1,256", "--block-shape", "1,256", "--index")
+	array := served(t, dir) + "/p.b2nd"
+	for _, policy := range []string{"fast", "lean"} {
+		for _, slice := range []string{"5000, 7", "3000:3010"} {
+			explainedAs(t, []string{"slice", "--format", "raw"}, array, slice, "--policy", policy)
+		}
+	}
+	explained(t, array, "--chunk", "6000")
+}
+
 // TestExplainFrames: the plan has the requests of get and slice, if no block's place
 // has to be guessed.
 func TestExplainFrames(t *testing.T) {

@@ -93,6 +93,9 @@ func (t *gulpContent) beside(ctx context.Context) (*farread.GulpIndex, error) {
 
 // besideText describes an index beside a chunk.
 func besideText(x *farread.GulpIndex) string {
+	if x.Unusable != "" && x.Bytes == 0 {
+		return "not used: " + x.Unusable
+	}
 	if x.Unusable != "" {
 		return fmt.Sprintf("%s, not used: %s", human.Size(x.Bytes), x.Unusable)
 	}

@@ -285,3 +285,20 @@ func TestIndexInVain(t *testing.T) {
 		t.Errorf("damaged inside: exit %d: %s", r.code, r.stderr)
 	}
 }
+
+// TestStatsOfFailure: --stats counts the requests of a command that fails, too, behind its error.
+func TestStatsOfFailure(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := bytes.Repeat([]byte("farread"), 1000)
+	write(t, filepath.Join(dir, "x.b2frame"), p)
+	r := runner{}.run(t, "verify", served(t, dir)+"/x.b2frame", "--stats")
+	lines := strings.Split(strings.TrimSpace(r.stderr), "\n")
+	var s struct{ Requests, Bytes int64 }
+	if r.code == exitOK || len(lines) != 2 || !strings.HasPrefix(lines[0], "verify") || json.Unmarshal([]byte(lines[1]), &s) != nil || s.Requests == 0 || s.Bytes == 0 {
+		t.Errorf("exit %d: %q", r.code, r.stderr)
+	}
+	if r := (runner{}).run(t, "verify", served(t, dir)+"/x.b2frame"); strings.Count(r.stderr, "\n") != 1 {
+		t.Errorf("%q", r.stderr)
+	}
+}

@@ -3,6 +3,7 @@ package b2nd
 import (
 	"slices"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/frameindex"
 	"github.com/farread/farread/formats/stats"
@@ -15,6 +16,7 @@ type editStats struct {
 	list []stats.Stat
 	zero []stats.Stat // those of a chunk of zeros that has so many items
 	size []int64
+	of   frameindex.StatsOf // what Of has told last
 }
 
 // Of says what the statistics of the array are about, as Array.Statistics does.
@@ -35,8 +37,12 @@ func (s *editStats) Of() (frameindex.StatsOf, bool) {
 		if err != nil {
 			break
 		}
-		of, err := e.g.statsOf(m.Data, d)
-		return of, err == nil && len(of.Columns) > 0
+		vl, err := e.ed.VLMetalayers()
+		if err != nil {
+			break
+		}
+		s.of, err = e.g.statsOf(m.Data, d, e.g.fillOf(slices.Concat(vl, e.ed.Metalayers()), d, formats.Limits{}.WithDefaults()))
+		return s.of, err == nil && len(s.of.Columns) > 0
 	}
 	return frameindex.StatsOf{}, false
 }
@@ -52,8 +58,7 @@ func (s *editStats) Kept(was, i int, list []stats.Stat) bool {
 	for _, n := range size {
 		items *= n
 	}
-	of, _ := s.Of()
-	n := min(len(of.Columns), frameindex.MaxColumns)
+	n := min(len(s.of.Columns), frameindex.MaxColumns)
 	for c := range n { // a reader finds statistics of other counts of no use
 		have := int64(0)
 		for k := c; k < len(list); k += n {
@@ -69,7 +74,6 @@ func (s *editStats) Kept(was, i int, list []stats.Stat) bool {
 // Sum decodes chunk i and sums it up.
 func (s *editStats) Sum(i int) ([]stats.Stat, error) {
 	e := s.e
-	of, _ := s.Of()
 	kind, err := e.fetch(i)
 	if err != nil {
 		return nil, err
@@ -82,7 +86,7 @@ func (s *editStats) Sum(i int) ([]stats.Stat, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.list = e.g.summer(&of).sum(s.list, int64(i), chunk)
+	s.list = e.g.summer(&s.of).sum(s.list, int64(i), chunk)
 	if zero {
 		s.zero, s.size = slices.Clone(s.list), size
 	}

@@ -80,7 +80,7 @@ func (out *output) summarize(wo *cframe.WriteOptions, layer []byte, m Meta) {
 	if err != nil || out.o.Index == cframe.NoIndex || out.o.NoStats {
 		return
 	}
-	of, err := out.g.statsOf(layer, d)
+	of, err := out.g.statsOf(layer, d, out.g.fillOf(slices.Concat(out.o.VLMetalayers, out.o.Metalayers), d, out.o.Limits.WithDefaults()))
 	if err != nil || len(of.Columns) == 0 || out.g.chunkBytes == 0 {
 		return
 	}

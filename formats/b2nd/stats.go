@@ -6,9 +6,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/arraymeta"
 	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/frameindex"
 	"github.com/farread/farread/formats/index"
@@ -16,11 +19,26 @@ import (
 )
 
 // statsOf says what the statistics of an array are about. layer is its metalayer, so that
-// statistics of items of another type or in another order are never taken for its own.
-func (g *geometry) statsOf(layer []byte, d dtype.DType) (frameindex.StatsOf, error) {
-	cols, err := stats.Columns(d, nil)
-	sum := sha256.Sum256(layer)
-	return frameindex.StatsOf{Columns: cols, Blocks: int(g.blocks.Total), About: int64(binary.BigEndian.Uint64(sum[:]))}, err
+// statistics of items of another type or in another order are never taken for its own. fill is
+// the item that they count, or nil for zeros.
+func (g *geometry) statsOf(layer []byte, d dtype.DType, fill []byte) (frameindex.StatsOf, error) {
+	cols, err := stats.Columns(d, fill)
+	sum := sha256.Sum256(slices.Concat(layer, fill))
+	return frameindex.StatsOf{Columns: cols, Blocks: int(g.blocks.Total), About: int64(binary.BigEndian.Uint64(sum[:])), Fill: fill}, err
+}
+
+// fillOf returns the item of the fill value that the metalayers of an array tell, or nil for
+// zeros, or if they tell none that an item can have.
+func (g *geometry) fillOf(layers []cframe.Metalayer, d dtype.DType, l formats.Limits) []byte {
+	m, _ := Meaning(layers, g.shape, l)
+	if m.Fill == nil {
+		return nil
+	}
+	fill, err := arraymeta.FillItem(m.Fill, d)
+	if err != nil || !slices.ContainsFunc(fill, func(b byte) bool { return b != 0 }) {
+		return nil
+	}
+	return fill
 }
 
 // A summer sums up the blocks of chunks.
@@ -98,8 +116,9 @@ func (a *Array) StatColumns() []stats.Column {
 // of items are compared with the shapes of the array; extremes are taken for true, and
 // only Verify compares them with the items.
 type Statistics struct {
-	a *Array
-	s *frameindex.Stats
+	a  *Array
+	s  *frameindex.Stats
+	of frameindex.StatsOf
 }
 
 // Statistics returns the statistics of the array, or nil if it has none. It may look for an
@@ -107,8 +126,15 @@ type Statistics struct {
 // are some that cannot be used, the error matches index.ErrUnusable: then the array can be
 // read without them.
 func (a *Array) Statistics(ctx context.Context) (*Statistics, error) {
+	fill, err := a.f.StatsFill(ctx)
+	if err != nil {
+		return nil, err
+	}
 	b, _ := layer(a.f)
-	of, err := a.g.statsOf(b, a.dtype)
+	of, err := a.g.statsOf(b, a.dtype, fill)
+	if errors.Is(err, formats.ErrUnsupported) {
+		return nil, fmt.Errorf("the fill value of its statistics: %w: %w", err, index.ErrUnusable)
+	}
 	if err != nil || len(of.Columns) == 0 {
 		return nil, err
 	}
@@ -116,8 +142,12 @@ func (a *Array) Statistics(ctx context.Context) (*Statistics, error) {
 	if s == nil || err != nil {
 		return nil, err
 	}
-	return &Statistics{a, s}, nil
+	return &Statistics{a, s, of}, nil
 }
+
+// Fill returns the item whose number the statistics count as Stat.Fill: the fill value that
+// the array had when they were made. It is nil for zeros.
+func (s *Statistics) Fill() []byte { return s.of.Fill }
 
 // Columns returns how many of StatColumns have statistics: the first ones.
 func (s *Statistics) Columns() int { return s.s.Columns() }
@@ -202,7 +232,11 @@ func (s *Statistics) judged(err error) error {
 // items have no numbers, there are no statistics, and the array is not read.
 func (a *Array) BuildIndex(ctx context.Context, etag string, progress formats.Progress) ([]byte, error) {
 	b, _ := layer(a.f)
-	of, err := a.g.statsOf(b, a.dtype)
+	vl, err := a.f.VLMetalayers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	of, err := a.g.statsOf(b, a.dtype, a.g.fillOf(slices.Concat(vl, a.f.Metalayers()), a.dtype, a.limits))
 	if err != nil {
 		return nil, err
 	}

@@ -33,6 +33,11 @@ func (a *Array) Verify(ctx context.Context, progress formats.Progress) (Report, 
 	if err != nil {
 		return r, err
 	}
+	release, err := a.f.HoldIndex(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer release()
 	v, err := a.verifier(ctx)
 	if errors.Is(err, index.ErrUnusable) {
 		if info.Unused == nil {
@@ -116,7 +121,7 @@ func (a *Array) verifier(ctx context.Context) (*verifier, error) {
 		return nil, err
 	}
 	v := &verifier{s: s, n: s.Columns(), seen: make([]bool, a.f.Chunks()), open: map[int]*statChunk{}, all: make([]stats.Stat, s.Columns())}
-	v.sum = &summer{a.g, a.StatColumns()[:v.n]}
+	v.sum = &summer{a.g, s.of.Columns[:v.n]}
 	for i := range v.n {
 		v.cols = append(v.cols, i)
 	}

@@ -320,8 +320,10 @@ func (f *Frame) Among(n int64) *Frame {
 }
 
 // ExplainConcurrent lists the requests that EachConcurrent would make for wants now. It
-// runs the code of EachConcurrent. It reads the block starts, which tell where blocks
-// are, and does not list these requests. In a sparse frame it opens no chunk, so how
+// runs the code of EachConcurrent. It reads pages of the index, and the block starts, which
+// tell where chunks and blocks are, and does not list these requests: what it reads and what it
+// lists is together what EachConcurrent would have read in its place. Chunks that come
+// along with such pages, before these tell where they lie, are in phase 0. In a sparse frame it opens no chunk, so how
 // much of each is read is an estimate. It returns the errors of EachConcurrent for
 // wrong wants.
 func (f *Frame) ExplainConcurrent(ctx context.Context, wants []Want) ([]rangeio.Planned, error) {

@@ -73,30 +73,31 @@ type EditOptions struct {
 // encoded) leave the Editor as it was. After Close or Abort every call returns an
 // error.
 type Editor struct {
-	f       formats.File
-	o       EditOptions
-	encode  blosc.EncodeOptions
-	in      Info
-	block   int // Info.BlockSize after the changes
-	header  []byte
-	metas   []Metalayer // their Data alias header
-	vl      []Metalayer // their Data are encoded chunks
-	offs    []int64
-	oldOffs []int64     // last committed offsets
-	oldVL   []Metalayer // last committed vlmetalayers
-	index   *editIndex  // nil: a commit leaves no index in the frame
-	indexed bool        // the last commit left one
-	summer  Summer      // nil: commits keep no statistics
-	sizes   sizeRule
-	kind    blocksKind
-	end     int64 // end of the file: the next bytes go there
-	own     int64 // length of the frame when Edit opened it
-	foreign bool  // the file was longer than that
-	fresh   int64 // of a draft: where bytes that were written since the last commit begin
-	kept    int64 // length of the file after Abort
-	changed bool
-	meta    bool // a metalayer of the header changed
-	err     error
+	f        formats.File
+	o        EditOptions
+	encode   blosc.EncodeOptions
+	in       Info
+	block    int // Info.BlockSize after the changes
+	header   []byte
+	metas    []Metalayer // their Data alias header
+	vl       []Metalayer // their Data are encoded chunks
+	offs     []int64
+	oldOffs  []int64     // last committed offsets
+	oldVL    []Metalayer // last committed vlmetalayers
+	index    *editIndex  // nil: a commit leaves no index in the frame
+	indexed  bool        // the last commit left one
+	summer   Summer      // nil: commits keep no statistics
+	allStats bool        // commits make statistics that are missing
+	sizes    sizeRule
+	kind     blocksKind
+	end      int64 // end of the file: the next bytes go there
+	own      int64 // length of the frame when Edit opened it
+	foreign  bool  // the file was longer than that
+	fresh    int64 // of a draft: where bytes that were written since the last commit begin
+	kept     int64 // length of the file after Abort
+	changed  bool
+	meta     bool // a metalayer of the header changed
+	err      error
 }
 
 // Edit opens the frame that begins at the first byte of f. Bytes behind the frame,

@@ -1,6 +1,7 @@
 package cframe
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/farread/farread/formats/frameindex"
@@ -27,7 +28,7 @@ type Summer interface {
 
 // KeepStats lets commits keep the statistics in the index of the frame: old ones of chunks
 // that stay as they are, and those that s sums up of all others. If the frame has no
-// statistics of use, the first commit makes all of them if all is set; else there are none.
+// statistics of use, or none with the fill value that it has at a commit, the commit makes all of them if all is set; else there are none.
 // They are dropped with the index, if they would take more than that may, and if
 // s fails. Call it before the first change: a draft reads the old statistics then.
 func (e *Editor) KeepStats(ctx context.Context, s Summer, all bool) {
@@ -35,7 +36,7 @@ func (e *Editor) KeepStats(ctx context.Context, s Summer, all bool) {
 		return
 	}
 	if e.findStats(ctx, s); e.index.stats != nil || all {
-		e.summer = s
+		e.summer, e.allStats = s, all
 	}
 }
 
@@ -67,6 +68,12 @@ func (e *Editor) addStats(b *frameindex.Builder) {
 		return
 	}
 	old := e.index.stats
+	if old != nil && !bytes.Equal(old.Fill(), of.Fill) { // they count other items
+		if old = nil; !e.allStats {
+			e.summer = nil
+			return
+		}
+	}
 	if old != nil && !old.HasBlocks() {
 		of.Blocks = 1 // those of chunks go on alone
 	}

@@ -97,6 +97,7 @@ type Frame struct {
 	o     Options
 	info  Info
 	dry   *pull.Plan // for Explain: the plan that notes requests; nil: chunks are read
+	noted bool       // the plan has the requests for the chunks already
 	among int64      // see Among
 
 	layers     []Metalayer
@@ -430,9 +431,8 @@ type known struct {
 	pieces []rangeio.Span
 }
 
-// fetch reads those parts of the ranges [from, to) that k does not hold yet, in
-// one planned read. If k holds all of them, it reads nothing.
-func (k *known) fetch(ctx context.Context, ranges ...[2]int64) error {
+// missing returns those parts of the ranges [from, to) that k does not hold yet.
+func (k *known) missing(ranges ...[2]int64) []rangeio.Span {
 	var spans []rangeio.Span
 	for _, r := range ranges {
 		for pos := r[0]; pos < r[1]; {
@@ -454,6 +454,13 @@ func (k *known) fetch(ctx context.Context, ranges ...[2]int64) error {
 			pos = end
 		}
 	}
+	return spans
+}
+
+// fetch reads those parts of the ranges [from, to) that k does not hold yet, in
+// one planned read. If k holds all of them, it reads nothing.
+func (k *known) fetch(ctx context.Context, ranges ...[2]int64) error {
+	spans := k.missing(ranges...)
 	if len(spans) == 0 {
 		return nil
 	}

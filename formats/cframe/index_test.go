@@ -361,3 +361,65 @@ func TestSidecar(t *testing.T) {
 		t.Error(err, calls)
 	}
 }
+
+// TestVerifyReadsIndexOnce: Verify compares the index with its hash, the offsets and the
+// chunks, and reads no byte of it twice, also where its pages lie behind the chunks. Nothing
+// is held afterwards.
+func TestVerifyReadsIndexOnce(t *testing.T) {
+	p := lateFrame(t, 12_000, WithIndex)
+	r := &bytesReader{Reader: rangeio.FromReaderAt(bytes.NewReader(p), int64(len(p))), times: make([]int, len(p))}
+	f, err := Open(t.Context(), r, Options{Tail: 16 << 10})
+	must(t, err)
+	ix := f.heads.used()
+	if ix == nil || !ix.HasPlaces() || ix.Outside() == 0 {
+		t.Fatal("no index with places outside")
+	}
+	before := ix.HeldBytes()
+	parts := append(ix.Extents(), index.Extent{Off: ix.Trailer().Off, Len: ix.Trailer().Len})
+	r.from = parts[0].Off // reads that begin before are about chunks, the last of which may seem longer than it is
+	rep, err := f.Verify(t.Context(), nil)
+	if must(t, err); rep.Index.Size != ix.Size() {
+		t.Fatalf("%+v", rep)
+	}
+	for _, e := range parts {
+		for off := e.Off; off < e.Off+e.Len; off++ {
+			if r.times[off] != 1 {
+				t.Fatalf("byte %d of [%d, %d) was read %d times", off, e.Off, e.Off+e.Len, r.times[off])
+			}
+		}
+	}
+	if after := ix.HeldBytes(); after != before {
+		t.Errorf("%d bytes are held, %d before", after, before)
+	}
+}
+
+// A bytesReader counts how often each byte was read, by reads that begin at from or behind it.
+type bytesReader struct {
+	rangeio.Reader
+	from  int64
+	mu    sync.Mutex
+	times []int
+}
+
+func (c *bytesReader) note(spans []rangeio.Span) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range spans {
+		for i := range s.P {
+			if s.Off < c.from {
+				break
+			}
+			c.times[int(s.Off)+i]++
+		}
+	}
+}
+
+func (c *bytesReader) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
+	c.note(spans)
+	return c.Reader.ReadRanges(ctx, spans)
+}
+
+func (c *bytesReader) ReadEach(ctx context.Context, spans []rangeio.Span, done func(i int) error) error {
+	c.note(spans)
+	return c.Reader.ReadEach(ctx, spans, done)
+}

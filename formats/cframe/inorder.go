@@ -43,6 +43,9 @@ func (f *Frame) Each(ctx context.Context, from, to int, fn func(chunk, block int
 	if err != nil {
 		return err
 	}
+	if f.noted {
+		return ctx.Err()
+	}
 	_, ctx = rangeio.Steps(ctx) // all reads count as one step of phases
 	o := inOrder{f: f, fn: fn}
 	for from < to {

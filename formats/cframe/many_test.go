@@ -27,8 +27,9 @@ const manyChunk = 512 // decoded bytes of a chunk
 // A crowd is a frame of many short chunks of various lengths. Every 11th has no bytes, of
 // which every other one is NaN, and no two chunks have the same data.
 type crowd struct {
-	n     int
-	bytes []byte
+	n      int
+	bytes  []byte
+	policy rangeio.Policy
 }
 
 // data returns the decoded chunk i.
@@ -96,7 +97,7 @@ func (c *crowd) open(t *testing.T, o objstore.OpenOptions, count *objstore.Count
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := cframe.Open(t.Context(), obj, cframe.Options{Tail: o.Tail, Sidecar: beside})
+	f, err := cframe.Open(t.Context(), obj, cframe.Options{Tail: o.Tail, Sidecar: beside, Policy: c.policy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +331,7 @@ func TestManyFlawed(t *testing.T) {
 		}
 		for _, chunks := range lists {
 			var count objstore.Counter
-			f := (&crowd{n, x.p}).open(t, leanOpen, &count, nil)
+			f := (&crowd{n: n, bytes: x.p}).open(t, leanOpen, &count, nil)
 			if err := c.read(t.Context(), f, chunks...); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/farread/farread/formats/frameindex"
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/internal/par"
+	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -118,7 +119,8 @@ func (f *Frame) whole(ctx context.Context) (*Frame, error) {
 // If the offsets are read in pages, and those of asks are not in memory, they take one
 // phase. In the same phase placed reads the chunks of asks, from where the index says
 // about where they lie, if what is read in vain is no more than the policy gives for a
-// phase. Reads of the new Frame find them in memory.
+// phase. Reads of the new Frame find them in memory. A plan reads the pages and notes the
+// chunks, and nothing is left to be planned for the new Frame.
 func (f *Frame) placed(ctx context.Context, asks ...ask) (*Frame, context.Context, error) {
 	if g := f.complete(); g != nil {
 		return g, ctx, nil
@@ -137,10 +139,13 @@ func (f *Frame) placed(ctx context.Context, asks ...ask) (*Frame, context.Contex
 			return f.checkPlace(chunks[k], p)
 		})
 	}}
-	ahead := &known{r: f.r}
-	if ix.PlacesMissing(chunks) > 0 && f.dry == nil {
+	ahead, noted := &known{r: f.r}, false
+	if ix.PlacesMissing(chunks) > 0 {
 		ranges, wide := f.guess(ix, asks)
-		switch {
+		switch d, dry := f.r.(*pull.Dry); {
+		case len(ranges) > 0 && dry:
+			d.NoteAlong(ahead.missing(ranges...), "chunks, of which the index tells about where they lie")
+			noted = true
 		case len(ranges) > 0:
 			steps = append(steps, func(ctx context.Context) error { return ahead.fetch(ctx, ranges...) })
 		case wide && !ix.Held(chunks): // block starts will be wanted
@@ -159,6 +164,7 @@ func (f *Frame) placed(ctx context.Context, asks ...ask) (*Frame, context.Contex
 		return nil, nil, wrap("index", -1, err)
 	}
 	g := f.with(table{n: f.table.n, end: f.table.end, some: some})
+	g.noted = noted
 	if len(ahead.pieces) > 0 {
 		g.r = &aheadReader{held{Reader: f.r, k: ahead}}
 		g.heads = &frameIndex{inside: true} // the chunks are in memory whole: nothing is to be asked of it

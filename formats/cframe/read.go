@@ -233,6 +233,9 @@ func (r *reading) pull(p *strategy) pull.Pull[piece] {
 // run reads jobs by one Pull of whole chunks and blocks. Within its Parts a second
 // Pull reads the block starts, which tell where the blocks are.
 func (r *reading) run(ctx context.Context, jobs []job) error {
+	if r.f.noted {
+		return ctx.Err()
+	}
 	r.f.known(ctx, jobs)
 	f, p := r.f, r.f.strategy(jobs)
 	r.inside = max(1, f.o.Parallel/max(len(jobs), 1))

@@ -19,7 +19,34 @@ import (
 // sparse frame it opens the chunk's object first. If the frame does not have the chunk,
 // it returns ErrNoEntry.
 func (f *Frame) AppendStored(ctx context.Context, dst []byte, i int) ([]byte, error) {
-	return f.appendStored(ctx, dst, i, func(r rangeio.Reader) rangeio.Reader { return r })
+	if err := f.has(i); err != nil {
+		return dst, err
+	}
+	f, ctx, err := f.placed(ctx, ask{i, wholeChunk})
+	if err != nil || f.noted {
+		return dst, err
+	}
+	c := f.chunk(i)
+	if c.Special != blosc.None {
+		chunk, err := specialChunk(i, c.Special, c.NBytes, f.info.TypeSize, max(f.info.BlockSize, 0))
+		return append(dst, chunk...), err
+	}
+	s := storedChunk{f: f, c: c, i: i, r: f.r, off: c.Off, most: c.MaxLen}
+	if f.info.Sparse {
+		r, err := f.set.Open(ctx, ChunkFile(c.Off))
+		if err != nil {
+			return dst, s.fail(err)
+		}
+		s.r, s.off, s.most = r, 0, r.Size()
+		if c.MaxLen >= 0 {
+			s.most = min(s.most, c.MaxLen) // bytes after the chunk have no meaning
+		}
+	}
+	out, err := s.append(ctx, dst)
+	if err != nil {
+		return dst, s.fail(err)
+	}
+	return out, nil
 }
 
 // ExplainStored lists the requests that AppendStored would make. In a sparse frame a
@@ -30,11 +57,7 @@ func (f *Frame) ExplainStored(ctx context.Context, i int) ([]rangeio.Planned, er
 		return f.explainSparse(i)
 	}
 	var plan pull.Plan
-	f, _, err := f.placed(ctx, ask{chunk: i})
-	if err != nil {
-		return nil, err
-	}
-	_, err = f.appendStored(ctx, nil, i, func(r rangeio.Reader) rangeio.Reader { return plan.Over(r, "") })
+	_, err := f.dried(&plan).AppendStored(ctx, nil, i)
 	return plan.Requests(), err
 }
 
@@ -61,40 +84,6 @@ func (f *Frame) has(i int) error {
 		return fail(chunkName(i), -1, formats.ErrNoEntry, "there are %d", f.Chunks())
 	}
 	return nil
-}
-
-// appendStored is AppendStored with the reader that over returns, which may be
-// one for a plan.
-func (f *Frame) appendStored(ctx context.Context, dst []byte, i int, over func(rangeio.Reader) rangeio.Reader) ([]byte, error) {
-	if err := f.has(i); err != nil {
-		return dst, err
-	}
-	f, ctx, err := f.placed(ctx, ask{i, wholeChunk})
-	if err != nil {
-		return dst, err
-	}
-	c := f.chunk(i)
-	if c.Special != blosc.None {
-		chunk, err := specialChunk(i, c.Special, c.NBytes, f.info.TypeSize, max(f.info.BlockSize, 0))
-		return append(dst, chunk...), err
-	}
-	s := storedChunk{f: f, c: c, i: i, r: f.r, off: c.Off, most: c.MaxLen}
-	if f.info.Sparse {
-		r, err := f.set.Open(ctx, ChunkFile(c.Off))
-		if err != nil {
-			return dst, s.fail(err)
-		}
-		s.r, s.off, s.most = r, 0, r.Size()
-		if c.MaxLen >= 0 {
-			s.most = min(s.most, c.MaxLen) // bytes after the chunk have no meaning
-		}
-	}
-	s.r = over(s.r)
-	out, err := s.append(ctx, dst)
-	if err != nil {
-		return dst, s.fail(err)
-	}
-	return out, nil
 }
 
 // A storedChunk is a chunk to be read for AppendStored.

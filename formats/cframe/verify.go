@@ -60,6 +60,11 @@ func (f *Frame) VerifyEach(ctx context.Context, progress formats.Progress, block
 		return Report{}, err
 	}
 	r := Report{Chunks: f.Chunks(), Special: map[blosc.Special]int64{}, VLMetalayers: len(vl)}
+	release, err := f.HoldIndex(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer release()
 	lie, err := f.verifyIndex(ctx, &r)
 	if err != nil {
 		return r, err
@@ -74,6 +79,19 @@ func (f *Frame) VerifyEach(ctx context.Context, progress formats.Progress, block
 		r.Dead += f.info.CBytes - r.CBytes
 	}
 	return r, lie
+}
+
+// HoldIndex lets Verify keep in memory what it reads of the index, up to 16 MiB, until release
+// is called: so who compares more of the index with the chunks does not read it again. It
+// looks for an index as Index does.
+func (f *Frame) HoldIndex(ctx context.Context) (release func(), err error) {
+	if err := f.OpenSidecar(ctx); err != nil {
+		return nil, err
+	}
+	if ix := f.heads.used(); ix != nil {
+		return ix.Hold(), nil
+	}
+	return func() {}, nil
 }
 
 // verifyChunks reads and decodes all chunks that have bytes in the frame, and counts

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/farread/farread/formats/blosc"
+	"github.com/farread/farread/formats/internal/varint"
 )
 
 const (
@@ -99,61 +100,32 @@ func starts(h *blosc.Header) (n, rest int) {
 
 // A page is the heads of some chunks, one behind another.
 type page struct {
-	p    []byte
+	varint.Reader
 	last header
 	head []byte // reused
-	bad  bool
 }
 
-func (d *page) uint() uint64 {
-	v, n := binary.Uvarint(d.p)
-	if n <= 0 {
-		d.bad, d.p = true, nil
-		return 0
-	}
-	d.p = d.p[n:]
-	return v
-}
-
-func (d *page) int() int64 {
-	v, n := binary.Varint(d.p)
-	if n <= 0 {
-		d.bad, d.p = true, nil
-		return 0
-	}
-	d.p = d.p[n:]
-	return v
-}
-
-func (d *page) bytes(n int) []byte {
-	if n > len(d.p) {
-		d.bad, d.p = true, nil
-		return nil
-	}
-	p := d.p[:n]
-	d.p = d.p[n:]
-	return p
-}
+func pageOf(p []byte) page { return page{Reader: varint.Reader{P: p}} }
 
 // next returns the head of the next chunk, nil if it has none. It is valid until the
 // following call. It returns false if the page is damaged.
 func (d *page) next() ([]byte, bool) {
-	mask := d.uint()
-	if mask == 0 || d.bad {
-		return nil, !d.bad
+	mask := d.Uint()
+	if mask == 0 || d.Bad {
+		return nil, !d.Bad
 	}
 	if mask--; mask>>maskBits != 0 {
 		return nil, false
 	}
 	for k := range maskBits {
 		if mask>>k&1 != 0 {
-			if b := d.bytes(1); b != nil {
+			if b := d.Bytes(1); b != nil {
 				d.last[bit(k)] = b[0]
 			}
 		}
 	}
-	cbytes := d.last.cbytes() + d.int()
-	if d.bad || cbytes < 0 || cbytes > 1<<31-1 {
+	cbytes := d.last.cbytes() + d.Int()
+	if d.Bad || cbytes < 0 || cbytes > 1<<31-1 {
 		return nil, false
 	}
 	binary.LittleEndian.PutUint32(d.last[atCBytes:], uint32(cbytes))
@@ -162,18 +134,18 @@ func (d *page) next() ([]byte, bool) {
 		return nil, false
 	}
 	n, rest := starts(&h)
-	if n > len(d.p) { // a start takes a byte at least
+	if n > len(d.P) { // a start takes a byte at least
 		return nil, false
 	}
 	size := h.IndexLen()
 	d.head = append(d.head[:0], d.last[:h.Len()]...)
 	before := int64(size)
 	for range n {
-		before += d.int()
+		before += d.Int()
 		d.head = binary.LittleEndian.AppendUint32(d.head, uint32(before))
-		d.bad = d.bad || before != int64(int32(before))
+		d.Bad = d.Bad || before != int64(int32(before))
 		before = int64(int32(before))
 	}
-	d.head = append(d.head, d.bytes(rest)...)
-	return d.head, !d.bad && len(d.head) == size
+	d.head = append(d.head, d.Bytes(uint64(rest))...)
+	return d.head, !d.Bad && len(d.head) == size
 }

@@ -231,9 +231,9 @@ func FuzzPage(f *testing.F) {
 	f.Add(p)
 	f.Add([]byte{0, 0, 1, 0})
 	f.Fuzz(func(t *testing.T, p []byte) {
-		d := page{p: p}
+		d := pageOf(p)
 		var heads [][]byte
-		for len(d.p) > 0 {
+		for len(d.P) > 0 {
 			head, ok := d.next()
 			if !ok {
 				break
@@ -248,7 +248,7 @@ func FuzzPage(f *testing.F) {
 			}
 			again = last.appendHead(again, h)
 		}
-		d = page{p: again}
+		d = pageOf(again)
 		for i, h := range heads {
 			if got, ok := d.next(); !ok || !bytes.Equal(got, h) {
 				t.Fatalf("head %d: %x, want %x", i, got, h)

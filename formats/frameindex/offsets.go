@@ -100,8 +100,8 @@ func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
 // next reads the next place of a page. It returns false if the page is damaged.
 func (l *lastPlace) next(d *page) (p Place, ok bool) {
-	switch v := d.uint(); {
-	case d.bad:
+	switch v := d.Uint(); {
+	case d.Bad:
 		return p, false
 	case v == codeZeros:
 		p.Special = blosc.Zeros
@@ -113,9 +113,9 @@ func (l *lastPlace) next(d *page) (p Place, ok bool) {
 		v -= codeStored
 		p.Off, p.Size = l.end, l.size+unzigzag(v>>1)
 		if v&1 != 0 {
-			p.Off += d.int()
+			p.Off += d.Int()
 		}
-		if d.bad || p.Size <= 0 || p.Size > mostEnd || p.Off < 0 || p.Off > mostEnd-p.Size {
+		if d.Bad || p.Size <= 0 || p.Size > mostEnd || p.Off < 0 || p.Off > mostEnd-p.Size {
 			return p, false
 		}
 		l.end, l.size = p.Off+p.Size, p.Size
@@ -208,30 +208,30 @@ func (m *marks) encode() []byte {
 
 // parseMarks decodes the marks of n chunks.
 func parseMarks(p []byte, n int) (*marks, error) {
-	d := page{p: p}
-	step := d.uint()
-	if d.bad || step == 0 || step&(step-1) != 0 || step > math.MaxInt32 || (n-1)/int(step)+2 > len(p) {
+	d := pageOf(p)
+	step := d.Uint()
+	if d.Bad || step == 0 || step&(step-1) != 0 || step > math.MaxInt32 || (n-1)/int(step)+2 > len(p) {
 		return nil, unusable("marks of %d chunks, one in %d, in %d bytes", n, step, len(p))
 	}
 	m := &marks{n: n, step: int(step), at: make([]int64, (n-1)/int(step)+2)}
 	var last, far int64
 	for i := range m.at {
-		v := last + far + d.int()
-		if d.bad || v < 0 || v > mostEnd {
+		v := last + far + d.Int()
+		if d.Bad || v < 0 || v > mostEnd {
 			return nil, unusable("mark %d", i)
 		}
 		m.at[i], last, far = v, v, v-last
 	}
 	m.bounds = make([]bound, m.groups())
 	for i := range m.bounds {
-		b := bound{int64(d.uint()), int64(d.uint())}
-		if d.bad || b.before < 0 || b.before > mostEnd || b.behind < 0 || b.behind > mostEnd {
+		b := bound{int64(d.Uint()), int64(d.Uint())}
+		if d.Bad || b.before < 0 || b.before > mostEnd || b.behind < 0 || b.behind > mostEnd {
 			return nil, unusable("bound %d of the marks", i)
 		}
 		m.bounds[i] = b
 	}
-	if len(d.p) > 0 {
-		return nil, unusable("%d bytes behind the marks", len(d.p))
+	if len(d.P) > 0 {
+		return nil, unusable("%d bytes behind the marks", len(d.P))
 	}
 	return m, nil
 }

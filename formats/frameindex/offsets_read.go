@@ -34,7 +34,7 @@ func (x *Index) PlacesMissing(chunks []int) int64 { return x.missing(x.places, c
 // must have places. Nothing but the form of a Place is checked.
 func (x *Index) Places(ctx context.Context, chunks []int, fn func(k int, p Place) error) error {
 	return x.each(ctx, x.places, chunks, func(p []byte, first int, r run) error {
-		d, last := page{p: p}, lastPlace{}
+		d, last := pageOf(p), lastPlace{}
 		for n, i := r.from, first; n < r.to; i++ {
 			at, ok := last.next(&d)
 			if !ok {

@@ -186,7 +186,7 @@ func FuzzPlaces(f *testing.F) {
 		for _, p := range got {
 			again = last.append(again, p)
 		}
-		d := page{p: again}
+		d := pageOf(again)
 		for i, p := range got {
 			if q, ok := back.next(&d); !ok || q != p {
 				t.Fatalf("place %d: %+v, was %+v", i, q, p)

@@ -22,8 +22,9 @@ type Options struct {
 }
 
 const (
-	keptPages = 4 << 20 // bytes of pages that an Index keeps after they were read
-	readPages = 4 << 20 // bytes of pages that it reads at a time
+	keptPages = 4 << 20  // bytes of pages that an Index keeps after they were read
+	readPages = 4 << 20  // bytes of pages that it reads at a time
+	heldBytes = 16 << 20 // bytes of the index that Hold keeps
 )
 
 // An Index is an open index. It holds the directory in memory, and pages: those that
@@ -226,7 +227,7 @@ func (x *Index) each(ctx context.Context, s *index.Section, chunks []int, fn fun
 
 // headsOf calls fn with the heads of chunks, which are all in page p.
 func headsOf(p []byte, first int, chunks []int, fn func(k int, head []byte) error) error {
-	d := page{p: p}
+	d := pageOf(p)
 	for n, i := 0, first; n < len(chunks); i++ {
 		head, ok := d.next()
 		if !ok {
@@ -277,6 +278,10 @@ func (x *Index) read(ctx context.Context, s *index.Section, runs []run) ([][]byt
 // Verify reads the whole index and compares it with the hash in its trailer:
 // index.ErrUnusable if they differ.
 func (x *Index) Verify(ctx context.Context) error { return x.ix.Verify(ctx) }
+
+// Hold lets Verify keep up to 16 MiB of what it reads, until release is called: then the
+// other methods do not read it again.
+func (x *Index) Hold() (release func()) { return x.ix.Hold(heldBytes) }
 
 // HeldBytes returns about how many bytes of memory the Index keeps.
 func (x *Index) HeldBytes() int64 {

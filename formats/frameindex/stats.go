@@ -16,7 +16,11 @@ const (
 	sectionStatsAll    = 10 // of all items: one page
 	sectionStatsChunks = 11
 	sectionStatsBlocks = 12
+	sectionStatsFill   = 13 // StatsOf.Fill: one page; missing if it is nil
 )
+
+// maxFill is the most bytes of a fill value.
+const maxFill = 1 << 12
 
 const (
 	// MaxColumns is how many columns of an array have statistics: the first ones.
@@ -33,8 +37,11 @@ type StatsOf struct {
 	Columns []stats.Column // the columns of the items; only the first MaxColumns have statistics
 	Blocks  int            // number of blocks in a chunk
 	// About identifies the type and the order of the items, which the Sum of the frame
-	// does not tell.
+	// does not tell, and Fill if that is not nil.
 	About int64
+	// Fill is the item with which Stat.Fill counts, at most 4 KiB; nil: zeros. The Columns are
+	// made with it.
+	Fill []byte
 }
 
 // columns returns the number of columns with statistics.
@@ -97,6 +104,26 @@ func HasStats(ctx context.Context, r rangeio.Reader, limits formats.Limits) (boo
 	return (&Index{ix: ix}).hasStats(), nil
 }
 
+// StatsFill returns StatsOf.Fill of the statistics in the index, or nil. It reads a page that
+// usually came with the directory. If it is damaged, the error matches index.ErrUnusable.
+func (x *Index) StatsFill(ctx context.Context) ([]byte, error) {
+	for i := range x.ix.Sections {
+		s := &x.ix.Sections[i]
+		if s.Kind != sectionStatsFill {
+			continue
+		}
+		if len(s.Pages) != 1 || s.Pages[0].Len() > maxFill+64 {
+			return nil, unusable("the fill value of its statistics")
+		}
+		pages, err := x.ix.Pages(ctx, index.Parts{Section: s, I: 0, J: 1})
+		if err != nil {
+			return nil, err
+		}
+		return append([]byte{}, pages[0]...), nil
+	}
+	return nil, nil
+}
+
 // hasStats reports whether any section has statistics.
 func (x *Index) hasStats() bool {
 	for i := range x.ix.Sections {
@@ -143,6 +170,9 @@ func covers(list []*index.Section, n, per int64) error {
 
 // longestStat is the most bytes that a Stat takes in a page: five numbers, as varints.
 const longestStat = 50
+
+// Fill returns StatsOf.Fill.
+func (s *Stats) Fill() []byte { return s.of.Fill }
 
 // HasBlocks reports whether there are statistics of blocks.
 func (s *Stats) HasBlocks() bool { return s.block != nil }

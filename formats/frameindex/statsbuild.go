@@ -39,7 +39,7 @@ type statColumn struct {
 // Stats says that AddStats will be called for each chunk. Call it once, before.
 func (b *Builder) Stats(of StatsOf) {
 	n := of.columns()
-	if n == 0 || of.Blocks < 1 {
+	if n == 0 || of.Blocks < 1 || len(of.Fill) > maxFill {
 		return
 	}
 	s := &statsBuilder{of: of, b: &b.b, all: make([]stats.Stat, n)}
@@ -62,7 +62,7 @@ func (b *Builder) CopyStats(ctx context.Context, x *Index) error {
 	s := &statsBuilder{b: &b.b, chunks: b.chunks}
 	for i := range x.ix.Sections {
 		from := &x.ix.Sections[i]
-		if from.Kind < sectionStatsAll || from.Kind > sectionStatsBlocks {
+		if from.Kind < sectionStatsAll || from.Kind > sectionStatsFill {
 			continue
 		}
 		to := b.b.Section(from.Name)
@@ -75,7 +75,7 @@ func (b *Builder) CopyStats(ctx context.Context, x *Index) error {
 			return err
 		}
 		switch from.Kind {
-		case sectionStatsAll:
+		case sectionStatsAll, sectionStatsFill:
 			s.copied = append(s.copied, to)
 		case sectionStatsChunks:
 			s.chunk = append(s.chunk, statColumn{s: to})
@@ -178,7 +178,7 @@ func (b *Builder) statsLen() (n int64) {
 			n += list[i].s.Len() + sectionBooks
 		}
 	}
-	return n + int64(len(b.stats.all)+len(b.stats.copied))*(sectionBooks+32)
+	return n + int64(len(b.stats.all)+len(b.stats.copied))*(sectionBooks+32) + int64(len(b.stats.of.Fill))
 }
 
 // Trim drops statistics, those of blocks first, if the index would take more than most
@@ -236,6 +236,11 @@ func (b *Builder) statTotals() (list []*index.SectionBuilder) {
 		page, _ := b.stats.of.Columns[i].AppendPage(nil, []stats.Stat{s}) // one Stat is below the limit
 		all.Add(0, 0, 1, page)
 		list = append(list, all)
+	}
+	if of := &b.stats.of; of.Fill != nil {
+		fill := b.b.Section(index.Name{Kind: sectionStatsFill, Level: of.About})
+		fill.Add(0, 0, 1, of.Fill)
+		list = append(list, fill)
 	}
 	return list
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/formats/internal/varint"
 	"github.com/farread/farread/internal/lru"
 	"github.com/farread/farread/rangeio"
 )
@@ -124,14 +125,14 @@ func (x *Index) parse(p []byte, meta Version) error {
 	if len(p) == 0 || p[0] != version {
 		return unusable("it has another version")
 	}
-	d := &pageReader{p: p[1:]}
+	d := &pageReader{Reader: varint.Reader{P: p[1:]}}
 	t := gulp.Totals{IDs: d.uint(maxCount), Frames: d.uint(maxCount), Bytes: d.uint(maxSize), Padding: d.uint(maxSize), DataBytes: x.data.Size()}
-	size, n := d.uint(maxSize), d.uint(int64(len(d.p)))
-	if d.bad || n > int64(len(d.p)) {
+	size, n := d.uint(maxSize), d.uint(int64(len(d.P)))
+	if d.Bad || n > int64(len(d.P)) {
 		return unusable("it has no totals")
 	}
-	etag := string(d.p[:n])
-	d.p = d.p[n:]
+	etag := string(d.P[:n])
+	d.P = d.P[n:]
 	switch l := x.o.Gulp.Limits; {
 	case size != meta.Size:
 		return unusable("it is about another version of the %s, of %d bytes", gulp.MetaSuffix, size)
@@ -153,12 +154,12 @@ func (x *Index) parseFences(d *pageReader) error {
 	var id []byte
 	ids := int64(0)
 	for i := range x.fences {
-		shared, n := d.uint(int64(len(id))), d.uint(int64(min(len(d.p), maxID)))
-		if d.bad || n > int64(len(d.p)) || shared+n > maxID {
+		shared, n := d.uint(int64(len(id))), d.uint(int64(min(len(d.P), maxID)))
+		if d.Bad || n > int64(len(d.P)) || shared+n > maxID {
 			return unusable("fence %d", i)
 		}
-		id = append(id[:shared], d.p[:n]...)
-		d.p = d.p[n:]
+		id = append(id[:shared], d.P[:n]...)
+		d.P = d.P[n:]
 		f := &x.fences[i]
 		f.id, f.before = string(id), d.uint(maxCount)
 		if x.fixed += fenceCost + int64(len(id)); x.fixed > x.o.Gulp.Limits.MaxMeta {
@@ -174,7 +175,7 @@ func (x *Index) parseFences(d *pageReader) error {
 		}
 		ids = p.Last + 1
 	}
-	if d.bad || len(d.p) > 0 || ids != x.totals.IDs {
+	if d.Bad || len(d.P) > 0 || ids != x.totals.IDs {
 		return unusable("%d ids in pages, %d in all", ids, x.totals.IDs)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/formats/internal/varint"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -122,7 +123,7 @@ func (x *Index) eachMeta(i int, ids, places []byte, fn func(r *row, off, n int64
 	if err != nil {
 		return err
 	}
-	d := &pageReader{p: places}
+	d := &pageReader{Reader: varint.Reader{P: places}}
 	end := int64(0)
 	for r.k < r.n {
 		row, err := r.next()
@@ -131,8 +132,8 @@ func (x *Index) eachMeta(i int, ids, places []byte, fn func(r *row, off, n int64
 		}
 		var off, n int64
 		if x.metas != nil {
-			off, n = end+d.int(), d.uint(x.metaSize) // no overflow that matters: the sum is checked
-			if d.bad || off < 0 || off > x.metaSize-n {
+			off, n = end+d.Int(), d.uint(x.metaSize) // no overflow that matters: the sum is checked
+			if d.Bad || off < 0 || off > x.metaSize-n {
 				return unusable("the place of meta_data in page %d", i)
 			}
 			end = off + n

@@ -7,6 +7,7 @@ import (
 
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/index"
+	"github.com/farread/farread/formats/internal/varint"
 )
 
 // A page is
@@ -209,8 +210,7 @@ func appendBlock(p []byte, v []uint64) []byte {
 
 // A pageReader decodes one page. Its rows come first, then the places of all frames.
 type pageReader struct {
-	p      []byte
-	bad    bool
+	varint.Reader
 	n, k   int // number of ids, and of those that were given
 	frames int // number of frames
 	given  int // number of frames of rows that were given
@@ -221,40 +221,30 @@ type pageReader struct {
 }
 
 func (r *pageReader) fail(text string, args ...any) error {
-	r.bad = true
+	r.Bad = true
 	return fmt.Errorf("page of ids: %s: %w", fmt.Sprintf(text, args...), index.ErrUnusable)
 }
 
+// uint reads a number of at most most.
 func (r *pageReader) uint(most int64) int64 {
-	v, n := binary.Uvarint(r.p)
-	if n <= 0 || v > uint64(most) {
-		r.bad, r.p = true, nil
+	v := r.Uint()
+	if v > uint64(most) {
+		r.Fail()
 		return 0
 	}
-	r.p = r.p[n:]
 	return int64(v)
-}
-
-func (r *pageReader) int() int64 {
-	v, n := binary.Varint(r.p)
-	if n <= 0 {
-		r.bad, r.p = true, nil
-		return 0
-	}
-	r.p = r.p[n:]
-	return v
 }
 
 const maxCount = 1 << 40 // keeps sums of counts far from their limits
 
 // newPageReader reads the head of a page, which must have the numbers of the directory.
 func newPageReader(p []byte, at *index.Page) (*pageReader, error) {
-	r := &pageReader{p: p, row: row{number: -1}}
+	r := &pageReader{Reader: varint.Reader{P: p}, row: row{number: -1}}
 	r.n = int(r.uint(maxPage))
 	r.frames = int(r.uint(maxFrames))
 	r.row.before = r.uint(maxCount)
 	r.tail = r.uint(maxFrames)
-	if r.bad || r.n == 0 || int64(r.n)-1 != at.Last-at.First || int64(r.frames) != at.Count {
+	if r.Bad || r.n == 0 || int64(r.n)-1 != at.Last-at.First || int64(r.frames) != at.Count {
 		return nil, r.fail("%d ids and %d frames", r.n, r.frames)
 	}
 	return r, nil
@@ -263,14 +253,14 @@ func newPageReader(p []byte, at *index.Page) (*pageReader, error) {
 // next decodes the next row. Its id is valid until the next call.
 func (r *pageReader) next() (*row, error) {
 	x := &r.row
-	if len(r.p) == 0 {
+	if len(r.P) == 0 {
 		return nil, r.fail("it ends at id %d of %d", r.k, r.n)
 	}
-	flags := r.p[0]
-	r.p = r.p[1:]
+	flags := r.P[0]
+	r.P = r.P[1:]
 	x.number++
 	if flags&flagNumber != 0 {
-		x.number += r.int()
+		x.number += r.Int()
 	}
 	if flags&flagFrames != 0 {
 		x.frames = r.uint(maxCount)
@@ -281,16 +271,16 @@ func (r *pageReader) next() (*row, error) {
 	if flags&flagSuffix != 0 {
 		r.suffix = int(r.uint(maxID))
 	}
-	if r.bad || flags >= flagsEnd || x.number < 0 || x.number > maxCount || r.shared > len(x.id) || r.suffix > len(r.p) || r.shared+r.suffix > maxID {
+	if r.Bad || flags >= flagsEnd || x.number < 0 || x.number > maxCount || r.shared > len(x.id) || r.suffix > len(r.P) || r.shared+r.suffix > maxID {
 		return nil, r.fail("id %d of %d", r.k, r.n)
 	}
-	rest := r.p[:r.suffix]
+	rest := r.P[:r.suffix]
 	// The rest must sort behind what it replaces, or ids would not ascend.
 	if r.k > 0 && string(rest) <= string(x.id[r.shared:]) {
 		return nil, r.fail("id %d is not behind the one before", r.k)
 	}
 	x.id = append(x.id[:r.shared], rest...)
-	r.p = r.p[r.suffix:]
+	r.P = r.P[r.suffix:]
 	here := x.frames
 	if r.k++; r.k > 1 {
 		x.before = 0
@@ -313,17 +303,17 @@ func (r *pageReader) next() (*row, error) {
 // The frames lie in a data object of size bytes.
 func (r *pageReader) places(dst []gulp.FrameInfo, size int64) ([]gulp.FrameInfo, error) {
 	gaps := r.uint(int64(r.frames))
-	at := r.p
+	at := r.P
 	for range gaps {
 		r.uint(maxFrames)
-		r.int()
+		r.Int()
 	}
-	if r.bad || len(r.p) == 0 || r.p[0] > kindPadded {
+	if r.Bad || len(r.P) == 0 || r.P[0] > kindPadded {
 		return nil, r.fail("gaps")
 	}
-	lengths := &pageReader{p: r.p[1:]}
-	padded := r.p[0] == kindPadded
-	r.p = at
+	lengths := &pageReader{Reader: varint.Reader{P: r.P[1:]}}
+	padded := r.P[0] == kindPadded
+	r.P = at
 	next := int64(-1) // the next frame behind a gap
 	if gaps > 0 {
 		next = r.uint(maxFrames)
@@ -335,7 +325,7 @@ func (r *pageReader) places(dst []gulp.FrameInfo, size int64) ([]gulp.FrameInfo,
 			return nil, r.fail("lengths at frame %d", i)
 		}
 		if int64(i) == next {
-			end += r.int() // no overflow that matters: the sum is checked
+			end += r.Int() // no overflow that matters: the sum is checked
 			if gaps--; gaps > 0 {
 				next += r.uint(maxFrames)
 			}
@@ -352,7 +342,7 @@ func (r *pageReader) places(dst []gulp.FrameInfo, size int64) ([]gulp.FrameInfo,
 		end = f.Off + f.Size + int64(f.Pad)
 		dst = append(dst, f)
 	}
-	if gaps > 0 || len(lengths.p) > 0 {
+	if gaps > 0 || len(lengths.P) > 0 {
 		return nil, r.fail("it has more than its frames")
 	}
 	return dst, nil
@@ -361,15 +351,15 @@ func (r *pageReader) places(dst []gulp.FrameInfo, size int64) ([]gulp.FrameInfo,
 // block decodes a block of lengths.
 func (r *pageReader) block(v []uint64) bool {
 	lo := uint64(r.uint(1<<62 - 1))
-	if r.bad || len(r.p) == 0 {
+	if r.Bad || len(r.P) == 0 {
 		return false
 	}
-	width := int(r.p[0])
+	width := int(r.P[0])
 	n := (len(v)*width + 7) / 8
-	if r.p = r.p[1:]; width > 62 || n > len(r.p) {
+	if r.P = r.P[1:]; width > 62 || n > len(r.P) {
 		return false
 	}
-	p := r.p[:n]
+	p := r.P[:n]
 	for i := range v {
 		at := i * width
 		var x uint64
@@ -382,6 +372,6 @@ func (r *pageReader) block(v []uint64) bool {
 		}
 		v[i] = lo + x&(1<<width-1)
 	}
-	r.p = r.p[n:]
+	r.P = r.P[n:]
 	return true
 }

@@ -58,9 +58,13 @@ func (x *Index) walk(k int, p []byte, places []gulp.FrameInfo, fn func(string, i
 	return places, nil
 }
 
+// heldBytes is how many bytes of the index Verify keeps, so that it reads them once.
+const heldBytes = 16 << 20
+
 // Verify reads the whole index, compares its bytes with their hash, and its content with
 // the chunk that it is about. If they differ, the error matches index.ErrUnusable.
 func (x *Index) Verify(ctx context.Context, c *gulp.Chunk) error {
+	defer x.ix.Hold(heldBytes)()
 	if err := x.ix.Verify(ctx); err != nil {
 		return err
 	}

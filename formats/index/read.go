@@ -3,7 +3,6 @@ package index
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -11,6 +10,7 @@ import (
 	"sort"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/internal/varint"
 	"github.com/farread/farread/internal/codec"
 	"github.com/farread/farread/internal/pull"
 	"github.com/farread/farread/rangeio"
@@ -59,6 +59,8 @@ type Index struct {
 	dir  int64 // offset of the directory in the index
 
 	unpacked int64 // bytes of the directory, of which Meta is a part; 0 if they lie in tail
+
+	hold hold // what Verify has read
 }
 
 // Open reads the directory of the index at the end of r: one planned read of
@@ -128,7 +130,7 @@ func (ix *Index) reach(ctx context.Context, off int64) error {
 }
 
 // Known returns n bytes of the object at off, at the end of which the index lies, or nil if
-// Open has not read them. They must not be modified.
+// they are not in memory. They must not be modified.
 func (ix *Index) Known(off, n int64) []byte {
 	if off < 0 || n < 0 || off > ix.r.Size() || n > ix.r.Size()-off {
 		return nil
@@ -136,66 +138,47 @@ func (ix *Index) Known(off, n int64) []byte {
 	return ix.known(off, n)
 }
 
-// known returns n bytes of the object at off, or nil if Open has not read them.
+// known returns n bytes of the object at off, or nil if neither Open nor Verify has read
+// and kept them.
 func (ix *Index) known(off, n int64) []byte {
 	if off < ix.at {
-		return nil
+		return ix.hold.get(off, n)
 	}
 	return ix.tail[off-ix.at : off-ix.at+n : off-ix.at+n]
 }
 
 // A parser reads numbers until one is wrong.
-type parser struct {
-	p   []byte
-	bad bool
-}
-
-func (d *parser) uint() uint64 {
-	v, n := binary.Uvarint(d.p)
-	if n <= 0 {
-		d.bad, d.p = true, nil
-		return 0
-	}
-	d.p = d.p[n:]
-	return v
-}
-
-func (d *parser) int() int64 { return unzigzag(d.uint()) }
+type parser struct{ varint.Reader }
 
 // count reads how many things follow, each of at least size bytes.
 func (d *parser) count(size int) int {
-	n := d.uint()
-	if n > uint64(len(d.p)/size) {
-		d.bad, d.p = true, nil
+	n := d.Uint()
+	if n > uint64(len(d.P)/size) {
+		d.Fail()
 		return 0
 	}
 	return int(n)
 }
 
-func (d *parser) bytes() []byte {
-	n := d.count(1)
-	p := d.p[:n]
-	d.p = d.p[n:]
-	return p
-}
+func (d *parser) bytes() []byte { return d.Bytes(d.Uint()) }
 
 func (ix *Index) parse(dir []byte, bind Binding, stale bool) error {
-	d := &parser{p: dir}
-	size := d.uint()
+	d := &parser{varint.Reader{P: dir}}
+	size := d.Uint()
 	etag := string(d.bytes())
 	ix.Meta = d.bytes()
 	switch {
 	case stale:
-	case !d.bad && size != uint64(bind.Size):
+	case !d.Bad && size != uint64(bind.Size):
 		return unusable("it is about another version of the file, of %d bytes", size)
-	case !d.bad && etag != bind.ETag:
+	case !d.Bad && etag != bind.ETag:
 		return unusable("it is about another version of the file, or another copy: the size is the same, the ETag is not")
 	}
 	off := int64(len(magic))
 	ix.Sections = make([]Section, d.count(4))
 	for i := range ix.Sections {
 		s := &ix.Sections[i]
-		s.Kind, s.Of, s.Level = d.int(), d.int(), d.int()
+		s.Kind, s.Of, s.Level = d.Int(), d.Int(), d.Int()
 		s.Pages = make([]Page, d.count(4))
 		seams := d.count(2)
 		if !d.pages(s.Pages) {
@@ -205,7 +188,7 @@ func (ix *Index) parse(dir []byte, bind Binding, stale bool) error {
 			return unusable("the directory: where section %d lies", i)
 		}
 	}
-	if d.bad || len(d.p) > 0 || off != ix.dir {
+	if d.Bad || len(d.P) > 0 || off != ix.dir {
 		return unusable("the directory does not fit its pages")
 	}
 	return nil
@@ -215,29 +198,29 @@ func (ix *Index) parse(dir []byte, bind Binding, stale bool) error {
 func (d *parser) pages(pages []Page) bool {
 	var last, count, length int64
 	for i := range pages {
-		pages[i].First = d.int() // counts from Last of the page before
+		pages[i].First = d.Int() // counts from Last of the page before
 	}
 	for i := range pages {
 		p := &pages[i]
 		p.First += last
-		last = p.First + d.int()
+		last = p.First + d.Int()
 		if p.Last = last; p.Last < p.First || i > 0 && p.First < pages[i-1].First {
 			return false
 		}
 	}
 	for i := range pages {
-		count += d.int()
+		count += d.Int()
 		if pages[i].Count = count; count < 0 {
 			return false
 		}
 	}
 	for i := range pages {
-		length += d.int()
+		length += d.Int()
 		if pages[i].len = length; length < 0 || length > maxPageLen {
 			return false
 		}
 	}
-	return !d.bad
+	return !d.Bad
 }
 
 // lay sets the places of pages. Spilled pages are before the index, seam after
@@ -246,7 +229,7 @@ func (d *parser) pages(pages []Page) bool {
 func (ix *Index) lay(d *parser, pages []Page, seams int, off int64) int64 {
 	front := int64(0)
 	for range seams {
-		n, at := d.uint(), d.uint()
+		n, at := d.Uint(), d.Uint()
 		if n > uint64(len(pages)) || at < uint64(front) || at > uint64(ix.Trailer.Off) {
 			return -1
 		}
@@ -256,7 +239,7 @@ func (ix *Index) lay(d *parser, pages []Page, seams int, off int64) int64 {
 		pages = pages[n:]
 	}
 	end := layPages(pages, ix.Trailer.Off+off, ix.Trailer.Off+ix.dir)
-	if d.bad || end < 0 {
+	if d.Bad || end < 0 {
 		return -1
 	}
 	return end - ix.Trailer.Off
@@ -294,10 +277,15 @@ func (s *Section) Over(from, to int64) (i, j int) {
 	return i, j
 }
 
-// Held reports whether Open has read all pages [i, j) of s, so that Pages makes
-// no request for them.
+// Held reports whether all pages [i, j) of s are in memory, so that Pages makes no request
+// for them.
 func (ix *Index) Held(s *Section, i, j int) bool {
-	return i >= j || s.Pages[i].off >= ix.at
+	for ; i < j && s.Pages[i].off < ix.at; i++ {
+		if p := &s.Pages[i]; ix.known(p.off, p.Len()) == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // Parts are the pages [I, J) of a section.
@@ -306,51 +294,61 @@ type Parts struct {
 	I, J int
 }
 
-// Each calls fn for each page, in order. Pages that Open has not read are read from
+// Each calls fn for each page, in order. Pages that are not in memory are read from
 // r in one planned read. The bytes are valid during the call only and must not be
 // changed. If fn returns an error, Each returns the same error. A page with a wrong
 // checksum is ErrUnusable. r is the Reader of Open, or a pull.Dry over it for plans,
 // which reads nothing; why then describes the bytes.
 func (ix *Index) Each(ctx context.Context, r rangeio.Reader, p Parts, why string, fn func(k int, page []byte) error) error {
-	held := p.I + sort.Search(p.J-p.I, func(n int) bool { return p.Pages[p.I+n].off >= ix.at })
-	give := func(k int, stored []byte) error {
-		page, err := p.checked(k, stored)
-		if err != nil {
-			return err
+	have := make([][]byte, p.J-p.I)
+	var missing []int
+	for i := range have {
+		pg := &p.Pages[p.I+i]
+		if have[i] = ix.known(pg.off, pg.Len()); have[i] == nil {
+			missing = append(missing, i)
 		}
-		return fn(k, page)
 	}
-	q := pull.Pull[struct{}]{From: r, Window: math.MaxInt64 / 4, Most: p.J - p.I, // a single window
-		Parts: func(_ context.Context, add func(pull.Part[struct{}]) error) error {
-			for k := p.I; k < held; k++ {
-				if err := add(pull.Part[struct{}]{Off: p.Pages[k].off, Len: p.Pages[k].Len()}); err != nil {
+	next := 0 // the page to give next, of have
+	give := func(to int) error {
+		for ; next < to; next++ {
+			page, err := p.checked(p.I+next, have[next])
+			if err != nil {
+				return err
+			}
+			if err := fn(p.I+next, page); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	q := pull.Pull[int]{From: r, Window: math.MaxInt64 / 4, Most: len(missing), // a single window
+		Parts: func(_ context.Context, add func(pull.Part[int]) error) error {
+			for _, i := range missing {
+				pg := &p.Pages[p.I+i]
+				if err := add(pull.Part[int]{Off: pg.off, Len: pg.Len(), For: i}); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
-		Why: func([]pull.Part[struct{}]) (string, bool) { return why, false }}
-	came := p.I
+		Why: func([]pull.Part[int]) (string, bool) { return why, false }}
+	came := 0
 	for w, err := range q.Windows(ctx) {
 		if err != nil {
 			return err
 		}
-		for i := range w.Parts {
-			if err := give(came, w.Bytes(i)); err != nil {
+		for n, part := range w.Parts {
+			have[part.For] = w.Bytes(n)
+			if err := give(part.For + 1); err != nil {
 				return err
 			}
 			came++
 		}
 	}
-	if came < held {
+	if came < len(missing) {
 		return nil // a plan: there are no bytes
 	}
-	for k := held; k < p.J; k++ {
-		if err := give(k, ix.known(p.Pages[k].off, p.Pages[k].Len())); err != nil {
-			return err
-		}
-	}
-	return nil
+	return give(len(have))
 }
 
 // checked checks the checksum of the stored page k, and returns the page.
@@ -363,7 +361,7 @@ func (s *Section) checked(k int, stored []byte) ([]byte, error) {
 }
 
 // Pages returns the pages of all parts, in order. It makes one planned read for
-// the pages that Open has not read. The bytes may be memory of the Index and must
+// the pages that are not in memory. The bytes may be memory of the Index and must
 // not be changed. A page with a wrong checksum is ErrUnusable.
 func (ix *Index) Pages(ctx context.Context, parts ...Parts) ([][]byte, error) {
 	var out [][]byte
@@ -430,29 +428,6 @@ func (ix *Index) Extents() []Extent {
 	return out
 }
 
-// Verify reads the whole index and all that was spilled, a MiB at a time, and
-// compares them with the hash in the trailer: ErrUnusable if they differ.
-func (ix *Index) Verify(ctx context.Context) error {
-	h := sha256.New()
-	for _, e := range append(ix.Extents(), Extent{ix.Trailer.Off, ix.Trailer.Len}) {
-		for off := e.Off; off < e.Off+e.Len; {
-			p := make([]byte, min(e.Off+e.Len-off, 1<<20))
-			if err := ix.r.ReadRanges(ctx, []rangeio.Span{{Off: off, P: p}}); err != nil {
-				return err
-			}
-			if off == ix.Trailer.Off && string(p[:len(magic)]) != magic {
-				return unusable("it does not begin as one")
-			}
-			h.Write(p)
-			off += int64(len(p))
-		}
-	}
-	if [sha256.Size]byte(h.Sum(nil)) != ix.Trailer.SHA256 {
-		return unusable("its hash is another")
-	}
-	return nil
-}
-
 // Unusable reports whether err matches ErrUnusable, and is not about reading.
 func Unusable(err error) bool { return errors.Is(err, ErrUnusable) }
 
@@ -464,7 +439,7 @@ func (ix *Index) HeldBytes() int64 {
 		section = 48
 		page    = 40
 	)
-	n := fixed + int64(cap(ix.tail)) + ix.unpacked + int64(cap(ix.Sections))*section
+	n := fixed + int64(cap(ix.tail)) + ix.hold.size() + ix.unpacked + int64(cap(ix.Sections))*section
 	for i := range ix.Sections {
 		n += int64(cap(ix.Sections[i].Pages)) * page
 	}

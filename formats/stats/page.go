@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/internal/varint"
 )
 
 // MaxPage is how many Stats a page may have. 1024, for chunks, and as many blocks as
@@ -127,8 +128,8 @@ func (c Column) ParsePage(dst []Stat, page []byte, n int64) ([]Stat, error) {
 	if n > MaxPage {
 		return dst, fail("page", formats.ErrTooLarge, "%d entries, at most %d", n, MaxPage)
 	}
-	d := decoder{p: page}
-	if has := d.uint(); d.bad || n < 0 || has != uint64(n) {
+	d := decoder{varint.Reader{P: page}}
+	if has := d.Uint(); d.Bad || n < 0 || has != uint64(n) {
 		return dst, fail("page", formats.ErrCorrupt, "%d entries, not %d", has, n)
 	}
 	lists := [5][]uint64{}
@@ -139,12 +140,12 @@ func (c Column) ParsePage(dst []Stat, page []byte, n int64) ([]Stat, error) {
 		case c.Ordered():
 			lists[i] = d.numbers(int(n), c.num.Size)
 		}
-		if d.bad {
+		if d.Bad {
 			return dst, fail("page", formats.ErrCorrupt, "list %d of %d numbers", i, n)
 		}
 	}
-	if len(d.p) > 0 {
-		return dst, fail("page", formats.ErrCorrupt, "%d bytes too many", len(d.p))
+	if len(d.P) > 0 {
+		return dst, fail("page", formats.ErrCorrupt, "%d bytes too many", len(d.P))
 	}
 	was := len(dst)
 	for i := range int(n) {
@@ -170,33 +171,20 @@ func (c Column) isExtreme(key uint64) bool {
 	return c.num.Has(key) && c.num.Zero(key) == key
 }
 
-// A decoder reads numbers until one is wrong.
-type decoder struct {
-	p   []byte
-	bad bool
-}
-
-func (d *decoder) uint() uint64 {
-	v, n := binary.Uvarint(d.p)
-	if n <= 0 {
-		d.bad, d.p = true, nil
-		return 0
-	}
-	d.p = d.p[n:]
-	return v
-}
+// A decoder reads lists of numbers until one is wrong.
+type decoder struct{ varint.Reader }
 
 // numbers reads a list of n numbers, n at most MaxPage. It allocates them only if there
 // are bytes for them; runs need few.
 func (d *decoder) numbers(n, size int) []uint64 {
-	if len(d.p) == 0 {
-		d.bad = true
+	if len(d.P) == 0 {
+		d.Bad = true
 		return nil
 	}
-	form := d.p[0]
-	d.p = d.p[1:]
-	if form > formRuns || form == formPlain && len(d.p) < n*size || form == formDelta && len(d.p) < n {
-		d.bad = true
+	form := d.P[0]
+	d.P = d.P[1:]
+	if form > formRuns || form == formPlain && len(d.P) < n*size || form == formDelta && len(d.P) < n {
+		d.Bad = true
 		return nil
 	}
 	list := make([]uint64, n)
@@ -205,21 +193,21 @@ func (d *decoder) numbers(n, size int) []uint64 {
 	case formPlain:
 		for i := range list {
 			for k := range size {
-				list[i] |= uint64(d.p[k*n+i]) << (8 * k)
+				list[i] |= uint64(d.P[k*n+i]) << (8 * k)
 			}
 		}
-		d.p = d.p[n*size:]
+		d.P = d.P[n*size:]
 	case formDelta:
 		for i := range list {
-			last += unzigzag(d.uint())
+			last += uint64(d.Int())
 			list[i] = last
 		}
 	case formRuns:
-		for i := 0; i < n && !d.bad; {
-			last += unzigzag(d.uint())
-			again := d.uint()
+		for i := 0; i < n && !d.Bad; {
+			last += uint64(d.Int())
+			again := d.Uint()
 			if again > uint64(n-i-1) {
-				d.bad = true
+				d.Bad = true
 				break
 			}
 			for end := i + 1 + int(again); i < end; i++ {
@@ -231,8 +219,6 @@ func (d *decoder) numbers(n, size int) []uint64 {
 }
 
 func zigzag(v uint64) uint64 { return v<<1 ^ uint64(int64(v)>>63) }
-
-func unzigzag(u uint64) uint64 { return u>>1 ^ -(u & 1) }
 
 // uvarintLen is how many bytes a varint takes.
 func uvarintLen(v uint64) int {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
+	"github.com/farread/farread/formats/internal/varint"
 	"github.com/farread/farread/formats/zoomcache"
 )
 
@@ -64,73 +65,39 @@ func (x *Builder) meta() []byte {
 }
 
 // A metaParser reads numbers until one is wrong.
-type metaParser struct {
-	p   []byte
-	bad bool
-}
-
-func (d *metaParser) int() int64 {
-	v, n := binary.Varint(d.p)
-	if n <= 0 {
-		d.bad, d.p = true, nil
-		return 0
-	}
-	d.p = d.p[n:]
-	return v
-}
+type metaParser struct{ varint.Reader }
 
 func (d *metaParser) uint() int64 {
-	v := d.key()
+	v := d.Uint()
 	if v > math.MaxInt64 {
-		d.bad, d.p = true, nil
+		d.Fail()
 		return 0
 	}
 	return int64(v)
 }
 
-// key reads 64 bits.
-func (d *metaParser) key() uint64 {
-	v, n := binary.Uvarint(d.p)
-	if n <= 0 {
-		d.bad, d.p = true, nil
-		return 0
-	}
-	d.p = d.p[n:]
-	return v
-}
-
-func (d *metaParser) bytes(n int64) []byte {
-	if n > int64(len(d.p)) {
-		d.bad, d.p = true, nil
-		return nil
-	}
-	p := d.p[:n]
-	d.p = d.p[n:]
-	return p
-}
-
 // parseMeta reads the bytes of meta into a map by track number.
 func parseMeta(p []byte) (map[int32]*trackMeta, bool) {
-	d := &metaParser{p: p}
+	d := &metaParser{varint.Reader{P: p}}
 	if d.uint() != metaVersion {
 		return nil, false
 	}
 	n := d.uint()
-	if n > int64(len(d.p)) {
+	if n > int64(len(d.P)) {
 		return nil, false
 	}
 	out := make(map[int32]*trackMeta, n)
 	for range n {
-		number := d.int()
-		m := &trackMeta{ident: string(d.bytes(d.uint()))}
-		if flags := d.bytes(1); len(flags) == 1 {
+		number := d.Int()
+		m := &trackMeta{ident: string(d.Bytes(uint64(d.uint())))}
+		if flags := d.Bytes(uint64(1)); len(flags) == 1 {
 			m.variable, m.part, m.gaps = flags[0]&metaVariable != 0, flags[0]&metaPart != 0, flags[0]&metaGaps != 0
 		}
 		c := &m.count
 		c.Track, c.Packets, c.Empty, c.Samples = int32(number), d.uint(), d.uint(), d.uint()
 		levels := d.uint()
-		d.bad = d.bad || levels > zoomcache.MaxLevel || number != int64(c.Track) || c.Empty > c.Packets
-		if d.bad {
+		d.Bad = d.Bad || levels > zoomcache.MaxLevel || number != int64(c.Track) || c.Empty > c.Packets
+		if d.Bad {
 			return nil, false
 		}
 		if levels > 0 {
@@ -139,8 +106,8 @@ func parseMeta(p []byte) (map[int32]*trackMeta, bool) {
 		for i := range c.Levels {
 			c.Levels[i] = d.uint()
 		}
-		c.Entry, c.Exit = d.int(), d.int()
+		c.Entry, c.Exit = d.Int(), d.Int()
 		out[c.Track] = m
 	}
-	return out, !d.bad && len(d.p) == 0 && int64(len(out)) == n
+	return out, !d.Bad && len(d.P) == 0 && int64(len(out)) == n
 }

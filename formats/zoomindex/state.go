@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/farread/farread/formats/internal/varint"
 	"github.com/farread/farread/formats/zoomcache"
 )
 
@@ -139,13 +140,13 @@ const (
 
 // parseState reads a decoded page of sectionState, of so many tracks.
 func parseState(p []byte, tracks int) (*state, bool) {
-	d := &metaParser{p: p}
+	d := &metaParser{varint.Reader{P: p}}
 	if d.uint() != stateVersion {
 		return nil, false
 	}
 	s := &state{cut: d.uint(), coarse: int(min(d.uint(), math.MaxInt32))}
-	s.sum = d.bytes(d.uint())
-	if n := d.uint(); d.bad || n != int64(tracks) {
+	s.sum = d.Bytes(uint64(d.uint()))
+	if n := d.uint(); d.Bad || n != int64(tracks) {
 		return nil, false
 	}
 	s.tracks = make([]trackState, tracks)
@@ -154,21 +155,21 @@ func parseState(p []byte, tracks int) (*state, bool) {
 			return nil, false
 		}
 	}
-	return s, !d.bad && len(d.p) == 0
+	return s, !d.Bad && len(d.P) == 0
 }
 
 // most reads a number of at most n things.
 func (d *metaParser) most(n int) int {
 	v := d.uint()
 	if v > int64(n) {
-		d.bad, d.p = true, nil
+		d.Fail()
 		return 0
 	}
 	return int(v)
 }
 
 func (d *metaParser) float() float64 {
-	p := d.bytes(8)
+	p := d.Bytes(uint64(8))
 	if len(p) < 8 {
 		return 0
 	}
@@ -176,7 +177,7 @@ func (d *metaParser) float() float64 {
 }
 
 func (d *metaParser) byte() byte {
-	if p := d.bytes(1); len(p) == 1 {
+	if p := d.Bytes(uint64(1)); len(p) == 1 {
 		return p[0]
 	}
 	return 0
@@ -184,20 +185,20 @@ func (d *metaParser) byte() byte {
 
 func (t *trackState) parse(d *metaParser) bool {
 	if t.windows = d.uint(); t.windows == 0 {
-		return !d.bad
+		return !d.Bad
 	}
 	t.runs = d.guess()
 	for range d.most(mostJoins) {
-		j := joinState{size: d.uint(), usual: d.float(), any: d.byte() == 1, last: d.int()}
-		d.bad = d.bad || !(j.usual >= 0 && j.usual <= math.MaxFloat64)
+		j := joinState{size: d.uint(), usual: d.float(), any: d.byte() == 1, last: d.Int()}
+		d.Bad = d.Bad || !(j.usual >= 0 && j.usual <= math.MaxFloat64)
 		t.joins = append(t.joins, j)
 	}
 	last := int64(0)
 	for i := range bitLen(t.windows) {
 		off := int64(0)
 		if t.windows>>i&1 != 0 {
-			off = last + d.int()
-			d.bad = d.bad || off <= 0
+			off = last + d.Int()
+			d.Bad = d.Bad || off <= 0
 			last = off
 		}
 		t.sums = append(t.sums, off)
@@ -208,12 +209,12 @@ func (t *trackState) parse(d *metaParser) bool {
 	for range d.most(zoomcache.MaxLevel) {
 		t.level = append(t.level, d.level())
 	}
-	return !d.bad
+	return !d.Bad
 }
 
 func (d *metaParser) guess() guessMark {
 	g := guessMark{d.most(math.MaxInt32), d.most(math.MaxInt32), d.most(guessAge)}
-	d.bad = d.bad || g.fresh > g.pages
+	d.Bad = d.Bad || g.fresh > g.pages
 	return g
 }
 
@@ -223,14 +224,14 @@ func (d *metaParser) level() levelState {
 	if !l.full {
 		return l
 	}
-	l.entry = d.int()
-	long := d.key()
+	l.entry = d.Int()
+	long := d.Uint()
 	l.exit, l.n = int64(uint64(l.entry)+long), d.uint()
 	c := stat{n: l.n}
 	c.valid = l.n - d.uint()
-	c.min, c.max, c.first, c.last = d.key(), d.key(), d.key(), d.key()
+	c.min, c.max, c.first, c.last = d.Uint(), d.Uint(), d.Uint(), d.Uint()
 	c.sum, c.sq = d.float(), d.float()
-	d.bad = d.bad || l.exit < l.entry || c.valid < 0 || l.n < 1
+	d.Bad = d.Bad || l.exit < l.entry || c.valid < 0 || l.n < 1
 	l.carry = []stat{c}
 	return l
 }

@@ -12,7 +12,7 @@ import (
 
 // A Plan collects the requests that a read would make. Its Dry readers note them, and
 // nobody makes them. The reads of indexes are made; the first phase of the Plan comes
-// after them. Several goroutines may use a Plan.
+// after them, and phase 0 is that of the last of them. Several goroutines may use a Plan.
 type Plan struct {
 	phases rangeio.Phases
 	mu     sync.Mutex
@@ -75,6 +75,16 @@ func (p *Plan) Note(ctx context.Context, q rangeio.Planned) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.add(ctx, q)
+}
+
+// NoteAlong notes the requests that a read of spans would make along with the indexes that
+// the plan has read last: in phase 0.
+func (d *Dry) NoteAlong(spans []rangeio.Span, why string) {
+	d.plan.mu.Lock()
+	defer d.plan.mu.Unlock()
+	for _, r := range rangeio.PlanOf(d.Reader, spans) {
+		d.plan.list = append(d.plan.list, rangeio.Planned{Object: d.object, Off: r.Off, Len: r.Len, Why: why})
+	}
 }
 
 // add notes the requests of one call under ctx.
