@@ -40,6 +40,8 @@ type appendReport struct {
 	Whole    string   `json:"whole,omitempty"`    // why all of a series was read
 	Warnings []string `json:"warnings,omitempty"` // about SRC
 
+	*zarrChunks // of a SRC that is Zarr
+
 	// Beside is the array beside it that has the coordinate of the first axis, if that grew, too.
 	Beside *appendReport `json:"beside,omitempty"`
 }

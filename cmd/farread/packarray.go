@@ -177,6 +177,8 @@ type arrayReport struct {
 	Bytes     int64    `json:"bytes"`  // bytes of the items
 	Stored    int64    `json:"stored"` // bytes of the outputs
 	Unchanged bool     `json:"unchanged"`
+
+	*zarrChunks // of a SRC that is Zarr
 }
 
 func (r *arrayReport) tell(a *app) error {

@@ -119,7 +119,7 @@ func (p *Pass) claim(list [][]int64, batch int) (need, fetch []*passChunk) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, at := range list {
-		c, ok := p.held.Get(p.number(at))
+		c, ok := p.held.Get(p.a.number(at))
 		if !ok {
 			c = p.begin(at)
 			fetch = append(fetch, c)
@@ -135,7 +135,7 @@ func (p *Pass) claim(list [][]int64, batch int) (need, fetch []*passChunk) {
 // beginRun adds those chunks of a run that nobody has begun to fetch.
 func (p *Pass) beginRun(fetch []*passChunk, run [][]int64) []*passChunk {
 	for _, at := range run {
-		if _, ok := p.held.Peek(p.number(at)); !ok {
+		if _, ok := p.held.Peek(p.a.number(at)); !ok {
 			fetch = append(fetch, p.begin(at))
 		}
 	}
@@ -144,20 +144,12 @@ func (p *Pass) beginRun(fetch []*passChunk, run [][]int64) []*passChunk {
 
 func (p *Pass) begin(at []int64) *passChunk {
 	a := p.a
-	c := &passChunk{number: p.number(at), at: at, done: make(chan struct{}), left: 1}
+	c := &passChunk{number: p.a.number(at), at: at, done: make(chan struct{}), left: 1}
 	for i, k := range at {
 		c.left *= min(a.meta.ChunkShape[i], a.meta.Shape[i]-k*a.meta.ChunkShape[i])
 	}
 	p.held.Put(c.number, c, int64(a.ChunkBytes()))
 	return c
-}
-
-func (p *Pass) number(at []int64) int64 {
-	n := int64(0)
-	for i, k := range at {
-		n = n*p.a.grid.Count[i] + k
-	}
-	return n
 }
 
 // fetch reads chunks, and tells those who wait for them.
@@ -300,7 +292,7 @@ func (a *Array) decodeInner(c *passChunk, src []byte, name string) {
 	}
 	s, dst := a.meta.enc.shard, make([]byte, a.ChunkBytes())
 	if src == nil {
-		a.it.put(dst)
+		a.absentAt(dst, c.at)
 	} else if c.err = within(name, s.enc.decode(dst, src, s.inner, &a.it)); c.err != nil {
 		return
 	}
