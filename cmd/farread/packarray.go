@@ -315,6 +315,11 @@ func (a *app) arrays(ctx context.Context, src string, f *packFlags) ([]pack.Arra
 			return nil, nil, err
 		}
 	}
+	if note != nil {
+		if err := notRaw(src); err != nil {
+			return nil, nil, err
+		}
+	}
 	arrays, err := pack.Arrays(ctx, ob, pack.ArrayOptions{Note: note})
 	if err != nil || f.array.member == "" {
 		return arrays, ob, err
