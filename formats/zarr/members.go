@@ -127,7 +127,7 @@ func (p *part) members3(l formats.Limits, depth int) (dtype.DType, error) {
 func rawBits(name string) (int64, bool) {
 	digits, ok := strings.CutPrefix(name, "r")
 	bits, err := strconv.ParseUint(digits, 10, 40)
-	return int64(bits), ok && err == nil && bits > 0 && bits%8 == 0 //nolint:gosec // of 40 bits
+	return int64(bits), ok && err == nil && bits > 0 && bits%8 == 0
 }
 
 // parseMembers reads the fill value of items with members that has a value for each.
@@ -152,16 +152,17 @@ func parseMembers(d dtype.DType, item []byte, text json.RawMessage) bool {
 
 // parseOctets reads bytes in base64, or as a list of numbers, as raw bits have them. Version 2 may say 0 for zeros.
 func parseOctets(item []byte, text json.RawMessage) bool {
-	var list []uint8
 	var numbers []uint16
 	if json.Unmarshal(text, &numbers) != nil {
 		return parseText(item, false, text)
 	}
-	for _, n := range numbers {
-		if n > 255 {
+	if len(numbers) != len(item) {
+		return false
+	}
+	for i, n := range numbers {
+		if item[i] = byte(n); n > 255 {
 			return false
 		}
-		list = append(list, uint8(n))
 	}
-	return len(list) == len(item) && copy(item, list) == len(list)
+	return true
 }
