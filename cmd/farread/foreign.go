@@ -48,6 +48,37 @@ func notNamed(out, instead string) error {
 	return nil
 }
 
+// notForeign refuses the name of an output that promises a foreign format, whatever --format says: what is written would not
+// be of it, and nobody could tell. Arrow and Zarr are refused where they are not written.
+func notForeign(out, instead string) error {
+	kind := all.Foreign(filepath.ToSlash(out))
+	if kind == "" || kind == "Arrow" {
+		return nil
+	}
+	return usagef("%s names %s, which is not written here: %s", human.Printable(out), kind, instead)
+}
+
+// packGoes says what pack writes in place of a foreign format.
+func packGoes(dst string) string {
+	if all.Foreign(dst) == "Zarr" {
+		return "pack makes a .b2nd, or a folder of them, and farread unpack makes Zarr of these"
+	}
+	return "arrays become a .b2nd, or a folder of them, series a .zoom, images a .gulp, all else a .blp"
+}
+
+// notRaw refuses to take a SRC for raw bytes whose name says that it is of a foreign format: its items lie
+// somewhere in it, compressed or not.
+func notRaw(src string) error {
+	name := src
+	if strings.Contains(src, "://") {
+		name, _, _ = strings.Cut(src, "?")
+	}
+	if kind := all.Foreign(name); kind != "" {
+		return usagef("%s names %s, and its bytes are not raw items: %s; rename it if they are", human.Printable(src), kind, instead(kind))
+	}
+	return nil
+}
+
 // notArrayNamed refuses a name for an array, or for its bytes, if the name promises
 // another kind of file, text or a picture.
 func notArrayNamed(out string) error {

@@ -160,6 +160,9 @@ func packers() []packer {
 
 // packerOf returns the packer for DST, and refuses the flags of other packers.
 func packerOf(dst target, f *packFlags, cmd *cobra.Command) (*packer, error) {
+	if kind := all.Foreign(dst.uri); kind != "" {
+		return nil, usagef("%s names %s, which is not written here: %s", human.Printable(dst.uri), kind, packGoes(dst.uri))
+	}
 	list := packers()
 	i := slices.IndexFunc(list, func(p packer) bool {
 		if f.format != "" {

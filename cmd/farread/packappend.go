@@ -42,6 +42,8 @@ type appendReport struct {
 	Index    string   `json:"index,omitempty"`    // of an index that lay beside: "inside" if the new one lies there, "stale" if there is none
 	Warnings []string `json:"warnings,omitempty"` // about SRC
 
+	*zarrChunks // of a SRC that is Zarr
+
 	// Beside is the array beside it that has the coordinate of the first axis, if that grew, too.
 	Beside *appendReport `json:"beside,omitempty"`
 

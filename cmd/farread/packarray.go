@@ -177,6 +177,8 @@ type arrayReport struct {
 	Bytes     int64    `json:"bytes"`  // bytes of the items
 	Stored    int64    `json:"stored"` // bytes of the outputs
 	Unchanged bool     `json:"unchanged"`
+
+	*zarrChunks // of a SRC that is Zarr
 }
 
 func (r *arrayReport) tell(a *app) error {
@@ -310,6 +312,11 @@ func (a *app) arrays(ctx context.Context, src string, f *packFlags) ([]pack.Arra
 	}
 	if note == nil {
 		if note, err = noteBeside(ctx, a, src, npy.ParseNote, ".npy", ".npz"); err != nil {
+			return nil, nil, err
+		}
+	}
+	if note != nil {
+		if err := notRaw(src); err != nil {
 			return nil, nil, err
 		}
 	}

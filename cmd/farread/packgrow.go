@@ -45,7 +45,10 @@ func growArray(ctx context.Context, a *app, src string, o *objstore.Object, f *p
 		b := a.newBar("pack", arr.NBytes)
 		defer b.clear()
 		if err := arr.Append(ctx, e, int64(a.flags.maxMemory)/2, b.set); err != nil {
-			return at(src, err)
+			return at(src, maybeAbsent(err))
+		}
+		if arr.Zarr() != nil {
+			rep.zarrChunks = a.absentChunks(src, []pack.Array{arr}, f.array.deniedIsAbsent)
 		}
 		rep.Shape, rep.Added = e.Meta().Shape, arr.Shape[0]
 		if err := g.apply(ctx); err != nil {

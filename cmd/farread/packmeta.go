@@ -93,6 +93,7 @@ func (f *metaFlags) load(ctx context.Context, a *app) error {
 		if err := json.Unmarshal(p, &attrs); err != nil || attrs == nil {
 			return at(file, fmt.Errorf("attributes are one JSON object: %w", formats.ErrCorrupt))
 		}
+		a.rounded(file, "", attrs)
 		switch {
 		case axis:
 			x.attrs = attrs
@@ -104,6 +105,13 @@ func (f *metaFlags) load(ctx context.Context, a *app) error {
 		}
 	}
 	return nil
+}
+
+// rounded says which attributes have whole numbers that become floats.
+func (a *app) rounded(src, name string, attrs map[string]json.RawMessage) {
+	if list := arraymeta.BeyondInt(attrs); list != nil {
+		a.warn(src, name+"whole numbers beyond 64 bits become floats: "+human.Printable(strings.Join(list, ", ")))
+	}
 }
 
 func (f *metaFlags) names() []string {

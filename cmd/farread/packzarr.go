@@ -119,6 +119,7 @@ func (a *app) packZarr(ctx context.Context, src string, n *zarr.Node, dst target
 	if len(arrays) != 1 && !into {
 		return usagef("%s has %s: name one with --member, or a folder with --format b2nd", src, human.Plural(int64(len(arrays)), "array"))
 	}
+	a.zarrTold(src, arrays)
 	rep := &arrayReport{Format: all.B2ND, Outputs: []string{}}
 	group := into && n.Group != nil && f.array.member == ""
 	targets := make([]target, len(arrays))
@@ -157,6 +158,7 @@ func (a *app) packZarr(ctx context.Context, src string, n *zarr.Node, dst target
 			return at(src, maybeAbsent(inArray(arr.Name, err)))
 		}
 	}
+	rep.zarrChunks = a.absentChunks(src, arrays, f.array.deniedIsAbsent)
 	if group {
 		if err := a.indexPacked(ctx, dst, n.Group.Attrs); err != nil {
 			return at(dst.uri, err)

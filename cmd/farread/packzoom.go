@@ -204,7 +204,7 @@ func (a *app) zoomNote(ctx context.Context, src string, f *packFlags) (*zoom.Not
 		if err != nil {
 			return nil, err
 		}
-		return &zoom.Note{Note: *n}, nil
+		return &zoom.Note{Note: *n}, notRaw(src)
 	}
 	return noteBeside(ctx, a, src, zoom.ParseNote, ".gz", ".zst", ".zstd", ".wav", ".npy", ".csv", ".tsv", ".txt", ".parquet")
 }

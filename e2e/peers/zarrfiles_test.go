@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/zarr"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -69,7 +70,7 @@ func TestZarrFiles(t *testing.T) {
 	}
 }
 
-// twice is the shape of a shard of two chunks along each axis.
+// twice is the shape of a shard of two chunks along each axis; nil: clients read no shards of the type.
 func twice(t *testing.T, file string) []int64 {
 	t.Helper()
 	p, err := os.ReadFile(file)
@@ -79,6 +80,9 @@ func twice(t *testing.T, file string) []int64 {
 	a, err := b2nd.Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(p), int64(len(p))), b2nd.Options{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !zarr.Shardable(a.DType()) {
+		return nil
 	}
 	var out []int64
 	for _, n := range a.Meta().ChunkShape {
@@ -106,7 +110,7 @@ func zarrFixtures(t *testing.T, dir string) (names []string) {
 		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
 			t.Fatal(err)
 		}
-		if x.SHA256 == "" { // a group, or refused
+		if x.SHA256 == "" || x.Name == "members v2" { // a group, or refused; or members in members, which zarr-python 3 writes and does not open
 			continue
 		}
 		name := "fixture " + strings.NewReplacer("/", "slash", "<", "", ">", "big ", "?", "b").Replace(x.Name) + ".zarr"

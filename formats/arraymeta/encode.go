@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/vmihailenco/msgpack/v5"
 
@@ -204,4 +205,30 @@ func (e *packer) number(n json.Number) error {
 	}
 	e.do(e.EncodeFloat64(f))
 	return nil
+}
+
+// BeyondInt returns the attributes with whole numbers of more than 64 bits, which become floats, in the order of their
+// names: "n: 1180591620717411303424".
+func BeyondInt(attrs map[string]json.RawMessage) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(attrs)) {
+		d := json.NewDecoder(bytes.NewReader(attrs[name]))
+		d.UseNumber()
+		for t, err := d.Token(); err == nil; t, err = d.Token() {
+			n, ok := t.(json.Number)
+			if !ok || strings.ContainsAny(n.String(), ".eE") || isInt(n.String()) {
+				continue
+			}
+			out = append(out, clip(name)+": "+clip(n.String()))
+			break
+		}
+	}
+	return out
+}
+
+// isInt reports whether a whole number has 64 bits, with a sign or without.
+func isInt(n string) bool {
+	_, err := strconv.ParseInt(n, 10, 64)
+	_, err2 := strconv.ParseUint(n, 10, 64)
+	return err == nil || err2 == nil
 }

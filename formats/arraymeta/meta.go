@@ -91,7 +91,7 @@ func (m Meta) check(shape []int64) error {
 		return fmt.Errorf("%d dimensions, at most %d", len(m.Dims), maxDims)
 	}
 	for i, d := range m.Dims {
-		if err := checkName(d); err != nil {
+		if err := CheckName(d); err != nil {
 			return fmt.Errorf("dimension %d: %w", i, err)
 		}
 		if slices.Contains(m.Dims[:i], d) {
@@ -193,8 +193,8 @@ func (c Coord) checkRegular(d dtype.DType, n int64) error {
 	return nil
 }
 
-// checkName refuses names that cannot be shown or found again.
-func checkName(name string) error {
+// CheckName refuses names, of dimensions for one, that cannot be shown or found again.
+func CheckName(name string) error {
 	if name == "" || len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 		return fmt.Errorf("name %q", clip(name))
 	}
@@ -203,7 +203,7 @@ func checkName(name string) error {
 
 // checkPath refuses names that lead out of the folder.
 func checkPath(name string) error {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return err
 	}
 	for part := range strings.SplitSeq(name, "/") {

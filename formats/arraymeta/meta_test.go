@@ -248,3 +248,17 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestBeyondInt: whole numbers that a layer cannot hold as such are found, however deep, and no others.
+func TestBeyondInt(t *testing.T) {
+	attrs := map[string]json.RawMessage{
+		"big":   json.RawMessage(`1180591620717411303424`),
+		"deep":  json.RawMessage(`{"a":[1,{"b":-9223372036854775809}],"c":18446744073709551616}`),
+		"float": json.RawMessage(`1e30`), "point": json.RawMessage(`1180591620717411303424.0`), "text": json.RawMessage(`"1180591620717411303424"`),
+		"least": json.RawMessage(`-9223372036854775808`), "most": json.RawMessage(`[18446744073709551615]`), "null": json.RawMessage(`null`),
+	}
+	want := []string{"big: 1180591620717411303424", "deep: -9223372036854775809"}
+	if got := arraymeta.BeyondInt(attrs); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}

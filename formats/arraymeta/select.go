@@ -31,7 +31,8 @@ const maxSelection = 64 << 10
 // HasLabels reports whether the text of a slice selects by coordinates.
 func HasLabels(text string) bool { return strings.Contains(text, "=") }
 
-// ParseSelection reads parts between commas. NAME=LABEL selects along a dimension by its coordinate,
+// ParseSelection reads parts between commas. NAME=LABEL selects along a dimension by its coordinate; a
+// name, or a text for a label, in which a comma or an equals sign stands is put in quotes, 'a=b'=5.
 // NAME=FROM:TO all items between two labels, ends included, whichever way the
 // axis runs; one of the two may be left out. Other parts are positions as nd.ParseSlice reads them,
 // for the axes without a name in their order. Text that is none of
@@ -52,15 +53,19 @@ func ParseSelection(text string) (Selection, error) {
 		return s, nil
 	}
 	rest := []string{}
-	for p := range strings.SplitSeq(strings.TrimSuffix(t, ","), ",") {
+	for p, more, ok := cutPlain(strings.TrimSuffix(t, ","), ','); ; p, more, ok = cutPlain(more, ',') {
 		p = strings.TrimSpace(p)
-		name, label, ok := strings.Cut(p, "=")
+		last := !ok
+		name, label, ok := cutPlain(p, '=')
 		if !ok {
 			s.parts = append(s.parts, part{text: p})
 			rest = append(rest, p)
+			if last {
+				break
+			}
 			continue
 		}
-		x := part{dim: strings.TrimSpace(name), text: strings.Trim(strings.TrimSpace(label), `'"`)}
+		x := part{dim: unquoted(strings.TrimSpace(name)), text: strings.Trim(strings.TrimSpace(label), `'"`)}
 		if x.dim == "" || x.text == "" {
 			return Selection{}, bad("%q: want NAME=LABEL or NAME=FROM:TO", clip(p))
 		}
@@ -68,6 +73,9 @@ func ParseSelection(text string) (Selection, error) {
 			return Selection{}, bad("%s twice", x.dim)
 		}
 		s.parts = append(s.parts, x)
+		if last {
+			break
+		}
 	}
 	if len(s.parts) > nd.MaxDims+1 {
 		return Selection{}, bad("%d axes", len(s.parts))
@@ -103,7 +111,11 @@ func (s Selection) Slice(dims []string, axis func(i int) (Axis, error), nearest 
 		if i < 0 {
 			have := "no dimension has a name"
 			if len(dims) > 0 {
-				have = "dimensions are " + strings.Join(dims, ", ")
+				names := make([]string, len(dims))
+				for i, d := range dims {
+					names[i] = spelled(d)
+				}
+				have = "dimensions are " + strings.Join(names, ", ")
 			}
 			return nd.Slice{}, fmt.Errorf("%s: %s: %w", clip(p.dim), have, nd.ErrSyntax)
 		}

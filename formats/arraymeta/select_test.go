@@ -273,3 +273,46 @@ func FuzzSelect(f *testing.F) {
 		}
 	})
 }
+
+// TestQuotedNames: names in quotes may have what separates names and labels; others are as they were.
+func TestQuotedNames(t *testing.T) {
+	dims := []string{"a=b", "x, y", "it's", "wind speed", "u:v", "p/q"}
+	x := axis(t, arraymeta.Coord{DType: "<i8", Start: "0", Step: "10"}, 5)
+	for text, want := range map[string]string{
+		`'a=b'=20`:                  "2,:,:,:,:,:",
+		`"x, y" = 10:30, 'a=b' = 0`: "0,1:4,:,:,:,:",
+		`"it's"=40`:                 ":,:,4,:,:,:",
+		`it's=40`:                   ":,:,4,:,:,:",
+		`wind speed=10, u:v=20`:     ":,:,:,1,2,:",
+		`p/q="30",1`:                "1,:,:,:,:,3",
+		`['a=b'=10, "p/q"=0:10, "x, y"="40", ...]`: "1,4,:,:,:,0:2",
+	} {
+		s, err := arraymeta.ParseSelection(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		got, err := s.Slice(dims, func(int) (arraymeta.Axis, error) { return x, nil }, false)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		parsed, err := nd.ParseSlice(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shape := []int64{5, 5, 5, 5, 5, 5}
+		a, err := got.Resolve(shape)
+		b, err2 := parsed.Resolve(shape)
+		if err != nil || err2 != nil || !slices.Equal(a.Start, b.Start) || !slices.Equal(a.Counts(), b.Counts()) {
+			t.Errorf("%s: %v, want %v; %v", text, a, b, err)
+		}
+	}
+	s, err := arraymeta.ParseSelection("a=b=3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = s.Slice(dims, nil, false); err == nil || !strings.Contains(err.Error(), `dimensions are 'a=b', 'x, y', "it's", wind speed, u:v, p/q`) {
+		t.Error(err)
+	}
+}

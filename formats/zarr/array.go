@@ -26,6 +26,8 @@ type Array struct {
 	it   items
 	grid nd.Grid // of ChunkShape
 
+	missing tally // chunks that were read and are not there
+
 	mu     sync.Mutex
 	shards lru.Cache[string, *openShard]
 }
@@ -82,7 +84,7 @@ func (a *Array) ReadChunk(ctx context.Context, dst []byte, at []int64) (found bo
 	key := a.meta.keys.of(at)
 	src, err := a.object(ctx, key, a.meta.enc.most(len(dst)))
 	if a.o.absent(err) {
-		a.it.put(dst)
+		a.absentAt(dst, at)
 		return false, nil
 	}
 	if err != nil {
@@ -140,12 +142,12 @@ func (a *Array) readInner(ctx context.Context, dst []byte, at []int64) (bool, er
 		return false, within(a.chunkName(key), err)
 	}
 	if sh.r == nil {
-		a.it.put(dst)
+		a.absentAt(dst, at)
 		return false, nil
 	}
 	p := sh.places[s.number(inner)]
 	if p == nowhere {
-		a.it.put(dst)
+		a.absentAt(dst, at)
 		return false, nil
 	}
 	if err := p.check(sh.r.Size(), s.enc.most(len(dst))); err != nil {

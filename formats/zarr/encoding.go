@@ -13,6 +13,7 @@ type encoding struct {
 	perm  []int     // axis i of the encoded chunk is axis perm[i] of the chunk; nil: all as they are
 	swap  bool      // words are stored in the other order than in DType
 	shard *sharding // what stands in place of the codec "bytes"; nil: the items
+	big   bool      // the codec "bytes", of the shards, too, says big-endian
 	bytes []step    // codecs from bytes to bytes, in the order of encoding
 }
 
@@ -38,7 +39,7 @@ func encodingOf(list []part, dims, word, depth int) (*encoding, error) {
 		if err != nil {
 			return nil, err
 		}
-		e.swap = big && word > 1
+		e.swap, e.big = big && word > 1, big
 	case "sharding_indexed":
 		if depth >= maxDepth {
 			return nil, fail("codecs", formats.ErrTooLarge, "shards in shards, over %d deep", maxDepth)
@@ -47,6 +48,7 @@ func encodingOf(list []part, dims, word, depth int) (*encoding, error) {
 		if e.shard, err = p.sharding(dims, word, depth); err != nil {
 			return nil, err
 		}
+		e.big = e.shard.enc.big
 	case "vlen-utf8", "vlen-bytes":
 		return nil, refusedType(p.Name)
 	default:

@@ -41,8 +41,10 @@ func ParseFill(d dtype.DType, text json.RawMessage) ([]byte, error) {
 		ok = len(parts) == 2 && parseFloat(item[:half], parts[0]) && parseFloat(item[half:], parts[1])
 	case dtype.Bytes, dtype.Text:
 		ok = parseText(item, d.Kind() == dtype.Text, text)
-	case dtype.Raw, dtype.Struct:
-		ok = parseText(item, false, text)
+	case dtype.Raw:
+		ok = parseOctets(item, text)
+	case dtype.Struct:
+		ok = parseText(item, false, text) || parseMembers(d, item, text)
 	}
 	if !ok {
 		return nil, corrupt("fill value", "%.100s for items of %s", text, d)

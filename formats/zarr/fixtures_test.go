@@ -161,7 +161,8 @@ func readGroup(t *testing.T, x *fixture, g *zarr.Group) {
 
 // TestMeaning: names of axes and attributes come along, and the names are no attribute.
 func TestMeaning(t *testing.T) {
-	for name, want := range map[string][]string{"names": {"time", "x"}, "names v2": {"time", "x"}, "a name missing": nil} {
+	for name, want := range map[string][]string{"names": {"time", "x"}, "names v2": {"time", "x"}, "a name missing": {"time", "dim_1"},
+		"names odd": {"a=b, c", "p/q", "dim_2", "wind speed"}, "names twice v2": {"x", "x_1"}, "names null v2": {"dim_1", "dim_1_"}} {
 		n, err := zarr.Open(t.Context(), named(t, name).Objects, zarr.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -170,8 +171,11 @@ func TestMeaning(t *testing.T) {
 		if !slices.Equal(m.Dims, want) {
 			t.Errorf("%s: %q", name, m.Dims)
 		}
-		if _, ok := m.Attrs["_ARRAY_DIMENSIONS"]; ok || want != nil && string(m.Attrs["units"]) != `"K"` {
+		if _, ok := m.Attrs["_ARRAY_DIMENSIONS"]; ok || m.Attrs["units"] != nil && string(m.Attrs["units"]) != `"K"` {
 			t.Errorf("%s: attributes %s", name, m.Attrs)
+		}
+		if told := len(m.Renamed) > 0; told == (name == "names" || name == "names v2") {
+			t.Errorf("%s: %q", name, m.Renamed)
 		}
 	}
 }
@@ -201,4 +205,71 @@ type counting struct {
 func (c *counting) Open(ctx context.Context, key string, head, tail int64) (rangeio.Reader, error) {
 	c.n.Add(1)
 	return c.Store.Open(ctx, key, head, tail)
+}
+
+// TestAxisNames: names that are no names, or are there twice, are replaced by others, and that is told.
+func TestAxisNames(t *testing.T) {
+	text := string(named(t, "names").Objects["zarr.json"])
+	at := strings.Index(text, `"dimension_names"`)
+	end := at + strings.Index(text[at:], "]") + 1
+	for names, want := range map[string]string{
+		`[null,null]`:      "",
+		`["",null]`:        "",
+		`[]`:               "",
+		`["a","b","c"]`:    ": 3 names for 2 axes are passed over",
+		`["a\u0001b","y"]`: `dim_0 y: axis 0 has a name that cannot be shown, "a\x01b", and becomes "dim_0"`,
+		`["x","x"]`:        `x x_1: axis 1 is called "x", as another one is, and becomes "x_1"`,
+		`["dim_1",null]`:   `dim_1 dim_1_: axis 1 has no name and becomes "dim_1_"`,
+		`["..","` + strings.Repeat("n", 2000) + `"]`:                                `.. dim_1: axis 1 has a name that cannot be shown, "` + strings.Repeat("n", 80) + `", and becomes "dim_1"`,
+		`["` + strings.Repeat("n", 1024) + `","` + strings.Repeat("n", 1024) + `"]`: strings.Repeat("n", 1024) + ` dim_1: axis 1 is called "` + strings.Repeat("n", 80) + `", as another one is, and becomes "dim_1"`,
+	} {
+		n, err := zarr.Open(t.Context(), memStore{"zarr.json": []byte(text[:at] + `"dimension_names":` + names + text[end:])}, zarr.Options{})
+		if err != nil {
+			t.Errorf("%.40s: %v", names, err)
+			continue
+		}
+		m := n.Array.Meta()
+		got := strings.Join(m.Dims, " ")
+		if m.Renamed != nil {
+			got += ": " + strings.Join(m.Renamed, "; ")
+		}
+		if got != want {
+			t.Errorf("%.40s: %s, want %s", names, got, want)
+		}
+	}
+}
+
+// TestMembersAndBits: items with members as "struct" has them, with a fill value for each member, and raw bytes by their bits.
+func TestMembersAndBits(t *testing.T) {
+	doc := func(typ, fill string) memStore {
+		return memStore{"zarr.json": []byte(`{"zarr_format":3,"node_type":"array","shape":[2],"data_type":` + typ + `,"chunk_grid":{"name":"regular","configuration":{"chunk_shape":[2]}},` +
+			`"chunk_key_encoding":"default","fill_value":` + fill + `,"codecs":[{"name":"bytes","configuration":{"endian":"little"}}]}`)}
+	}
+	pair := `{"name":"struct","configuration":{"fields":[{"name":"a","data_type":"int16"},{"name":"b","data_type":"r16"}]}}`
+	for _, c := range []struct{ typ, fill, want, item string }{
+		{pair, `{"a":-2,"b":[1,255]}`, "[('a', '<i2'), ('b', 'V2')]", "\xfe\xff\x01\xff"},
+		{pair, `{"b":"AQI="}`, "[('a', '<i2'), ('b', 'V2')]", "\x00\x00\x01\x02"},
+		{pair, `"AQIDBA=="`, "[('a', '<i2'), ('b', 'V2')]", "\x01\x02\x03\x04"},
+		{`"r24"`, `[1,2,3]`, "|V3", "\x01\x02\x03"},
+	} {
+		n, err := zarr.Open(t.Context(), doc(c.typ, c.fill), zarr.Options{})
+		if err != nil {
+			t.Errorf("%s %s: %v", c.typ, c.fill, err)
+			continue
+		}
+		p, err := whole(t.Context(), n.Array)
+		if n.Array.DType().String() != c.want || string(p) != c.item+c.item || err != nil {
+			t.Errorf("%s %s: %s %x, %v", c.typ, c.fill, n.Array.DType(), p, err)
+		}
+	}
+	for _, fill := range []string{`{"a":70000}`, `{"c":1}`, `{"b":[1,256]}`, `{"b":[1]}`, `[1,2,3,4]`, `"AQIDBAUG"`, `1`} {
+		if n, err := zarr.Open(t.Context(), doc(pair, fill), zarr.Options{}); !errors.Is(err, formats.ErrCorrupt) {
+			t.Errorf("%s: %v %v", fill, n, err)
+		}
+	}
+	big := doc(pair, `"AQIDBA=="`)
+	big["zarr.json"] = []byte(strings.Replace(string(big["zarr.json"]), `"little"`, `"big"`, 1))
+	if n, err := zarr.Open(t.Context(), big, zarr.Options{}); !errors.Is(err, formats.ErrUnsupported) {
+		t.Errorf("big-endian: %v %v", n, err)
+	}
 }

@@ -2,9 +2,11 @@ package zarr
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/arraymeta"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/nd"
 )
@@ -25,8 +27,11 @@ type Meta struct {
 	// writes it, or nil if the metadata say that there is none; the item is then zero.
 	Fill      []byte
 	FillValue json.RawMessage
-	// Dims are the names of the axes, or nil if any has none, or two have the same.
+	// Dims are the names of the axes: distinct, and such as arraymeta.Meta has them. nil: no axis has one.
 	Dims []string
+	// Renamed says of each axis that is called otherwise in the metadata, or not at all while others
+	// are, what it is called in Dims, and why.
+	Renamed []string
 	// Attrs are the attributes, without the names of axes of version 2.
 	Attrs map[string]json.RawMessage
 
@@ -93,3 +98,50 @@ func (m *Meta) cells(part string, chunk []int64, item int64, l formats.Limits) e
 	}
 	return nil
 }
+
+// axisNames makes names of axes of those in the metadata. nil is an axis without a name. What is no name, or is one
+// a second time, is replaced by one that nobody has; renamed says it.
+func axisNames(names []*string, axes int) (dims, renamed []string) {
+	given := func(i int) bool { return names[i] != nil && *names[i] != "" }
+	some := false
+	for i := range names {
+		some = some || given(i)
+	}
+	if !some {
+		return nil, nil
+	}
+	if len(names) != axes {
+		return nil, []string{fmt.Sprintf("%d names for %d axes are passed over", len(names), axes)}
+	}
+	dims, taken := make([]string, axes), map[string]bool{}
+	for i := range names {
+		if given(i) && !taken[*names[i]] && arraymeta.CheckName(*names[i]) == nil {
+			dims[i] = *names[i]
+			taken[dims[i]] = true
+		}
+	}
+	for i, d := range dims {
+		if d != "" {
+			continue
+		}
+		name, why := fmt.Sprintf("dim_%d", i), "has no name"
+		switch {
+		case !given(i):
+		case arraymeta.CheckName(*names[i]) != nil:
+			why = fmt.Sprintf("has a name that cannot be shown, %q,", short(*names[i]))
+		default:
+			name = fmt.Sprintf("%s_%d", *names[i], i)
+			why = fmt.Sprintf("is called %q, as another one is,", short(*names[i]))
+		}
+		for taken[name] || arraymeta.CheckName(name) != nil {
+			if name += "_"; arraymeta.CheckName(name) != nil {
+				name = fmt.Sprintf("dim_%d", i)
+			}
+		}
+		taken[name], dims[i] = true, name
+		renamed = append(renamed, fmt.Sprintf("axis %d %s and becomes %q", i, why, name))
+	}
+	return dims, renamed
+}
+
+func short(name string) string { return name[:min(len(name), 80)] }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/farread/farread/formats"
-	"github.com/farread/farread/formats/arraymeta"
 	"github.com/farread/farread/formats/dtype"
 )
 
@@ -44,10 +43,10 @@ func array2(text, attrs []byte, l formats.Limits) (*Meta, error) {
 	if m.Attrs, err = attributes(attrs); err != nil {
 		return nil, err
 	}
-	if m.Dims = arraymeta.NamesIn(m.Attrs[dimsAttribute], len(d.Shape)); m.Dims != nil {
-		if delete(m.Attrs, dimsAttribute); len(m.Dims) == 0 {
-			m.Dims = nil
-		}
+	var names []*string
+	if json.Unmarshal(m.Attrs[dimsAttribute], &names) == nil && names != nil && len(names) == len(d.Shape) {
+		m.Dims, m.Renamed = axisNames(names, len(d.Shape))
+		delete(m.Attrs, dimsAttribute)
 	}
 	if m.DType, err = d.dtype(); err != nil {
 		return nil, err
@@ -85,7 +84,7 @@ func (d *document2) dtype() (dtype.DType, error) {
 	}
 	var name string
 	if json.Unmarshal(d.DType, &name) != nil {
-		return dtype.DType{}, refusedType("structured")
+		return members2(d.DType)
 	}
 	t, err := dtype.Parse(name)
 	switch {
@@ -93,8 +92,8 @@ func (d *document2) dtype() (dtype.DType, error) {
 		return t, unsupported("type", "%.100q: objects and types of one machine alone", name)
 	case err != nil:
 		return t, within("type", err)
-	case t.Kind() == dtype.Raw || t.Kind() == dtype.Struct:
-		return t, unsupported("type", "raw bytes (%.100q)", name)
+	case t.Kind() == dtype.Struct: // a text that looks like members
+		return t, corrupt("type", "%.100q", name)
 	case t.Kind() == dtype.Float && t.ItemSize() > 8 || t.Kind() == dtype.Complex && t.ItemSize() > 16:
 		return t, unsupported("type", "%q", name)
 	}

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/farread/farread/formats"
-	"github.com/farread/farread/formats/arraymeta"
 	"github.com/farread/farread/formats/dtype"
 )
 
@@ -120,6 +118,9 @@ func (d *document3) array(l formats.Limits) (*Meta, error) {
 	if m.enc, err = encodingOf(d.Codecs, len(grid.ChunkShape), wordSize(m.DType), 0); err != nil {
 		return nil, err
 	}
+	if m.enc.big && m.DType.Kind() == dtype.Struct {
+		return nil, unsupported("codecs", "big-endian items with members, which zarr-python takes for little-endian ones")
+	}
 	if len(d.FillValue) == 0 {
 		return nil, corrupt("fill value", "none")
 	}
@@ -130,13 +131,7 @@ func (d *document3) array(l formats.Limits) (*Meta, error) {
 	if string(d.FillValue) == "null" {
 		m.FillValue = nil
 	}
-	var names []string
-	for _, n := range d.DimensionNames {
-		if n != nil {
-			names = append(names, *n)
-		}
-	}
-	m.Dims = arraymeta.Names(names, len(m.Shape))
+	m.Dims, m.Renamed = axisNames(d.DimensionNames, len(m.Shape))
 	return m, m.check(grid.ChunkShape, l)
 }
 
@@ -144,7 +139,10 @@ func (d *document3) array(l formats.Limits) (*Meta, error) {
 const maxCodecs = 16
 
 // typeIn reads a data_type.
-func typeIn(text json.RawMessage, l formats.Limits) (dtype.DType, error) {
+func typeIn(text json.RawMessage, l formats.Limits) (dtype.DType, error) { return typeAt(text, l, 0) }
+
+// typeAt reads a type, or that of a member in other types.
+func typeAt(text json.RawMessage, l formats.Limits, depth int) (dtype.DType, error) {
 	var p part
 	if len(text) == 0 || json.Unmarshal(text, &p) != nil {
 		return dtype.DType{}, corrupt("data_type", "%.100s", text)
@@ -165,22 +163,29 @@ func typeIn(text json.RawMessage, l formats.Limits) (dtype.DType, error) {
 		if name = "<" + map[bool]string{true: "M8", false: "m8"}[p.Name == "numpy.datetime64"]; c.Unit != "generic" {
 			name += fmt.Sprintf("[%d%s]", c.Scale, c.Unit)
 		}
-	case "null_terminated_bytes", "fixed_length_utf32":
+	case "null_terminated_bytes", "fixed_length_utf32", "raw_bytes":
 		var c struct {
 			Length int64 `json:"length_bytes"`
 		}
 		if err := p.into(&c); err != nil {
 			return dtype.DType{}, err
 		}
-		text := p.Name == "fixed_length_utf32"
-		if c.Length < 1 || c.Length > min(l.MaxDecoded, math.MaxInt32) || text && c.Length%4 != 0 {
+		letter, unit := map[string]string{"null_terminated_bytes": "|S", "fixed_length_utf32": "<U", "raw_bytes": "|V"}[p.Name], int64(1)
+		if letter == "<U" {
+			unit = 4
+		}
+		if c.Length < 1 || c.Length > min(l.MaxDecoded, math.MaxInt32) || c.Length%unit != 0 {
 			return dtype.DType{}, corrupt("data_type", "%s of %d bytes", p.Name, c.Length)
 		}
-		if name = "|S" + strconv.FormatInt(c.Length, 10); text {
-			name = "<U" + strconv.FormatInt(c.Length/4, 10)
-		}
+		name = letter + strconv.FormatInt(c.Length/unit, 10)
+	case "structured", "struct":
+		return p.members3(l, depth)
 	default:
-		return dtype.DType{}, refusedType(p.Name)
+		bits, ok := rawBits(p.Name)
+		if !ok || bits/8 > min(l.MaxDecoded, math.MaxInt32) {
+			return dtype.DType{}, refusedType(p.Name)
+		}
+		name = "|V" + strconv.FormatInt(bits/8, 10)
 	}
 	d, err := dtype.Parse(name)
 	if err != nil {
@@ -196,11 +201,6 @@ func refusedType(name string) error {
 		return unsupported("type", "text of any length (%s): make it text of a fixed length, as NumPy's <U16", name)
 	case "bytes", "variable_length_bytes", "vlen-bytes":
 		return unsupported("type", "bytes of any length (%s): make them bytes of a fixed length, as NumPy's S16", name)
-	case "structured", "struct":
-		return unsupported("type", "items with members (%s): make each member an array", name)
-	}
-	if name == "raw_bytes" || len(name) > 1 && name[0] == 'r' && strings.Trim(name[1:], "0123456789") == "" {
-		return unsupported("type", "raw bytes (%s)", name)
 	}
 	return unsupported("type", "%.100q", name)
 }

@@ -28,8 +28,12 @@ type Pass struct {
 	a    *Array
 	most int64
 
+	follow bool           // read ahead
+	going  sync.WaitGroup // what is read ahead
+
 	mu   sync.Mutex
 	held lru.Cache[int64, *passChunk] // by their numbers in the grid
+	far  int64                        // the greatest number that was begun
 }
 
 // A passChunk is a chunk that is being fetched, or was.
@@ -40,13 +44,28 @@ type passChunk struct {
 	p      []byte
 	err    error
 	left   int64 // items that were not read yet; under Pass.mu
+	run    *passRun
+}
+
+// A passRun is what chunks that are fetched together know of each other.
+type passRun struct {
+	last     []int64 // chunk
+	followed bool    // the next run has begun; under Pass.mu
 }
 
 // Pass returns a pass that keeps so many bytes of chunks.
 func (a *Array) Pass(memory int64) *Pass {
-	p := &Pass{a: a, most: max(memory, 0)}
+	p := &Pass{a: a, most: max(memory, 0), far: -1}
 	p.held.Max = p.most
 	return p
+}
+
+// ReadAhead has the pass fetch, as soon as a box is asked for that is a chunk of a shard, the run behind its run as well, in this
+// shard or the next one, so that it is there when it is asked for. The caller calls wait when it has read all that it
+// wants: nothing is fetched then any more.
+func (p *Pass) ReadAhead() (wait func()) {
+	p.follow = true
+	return p.going.Wait
 }
 
 // ReadBox is Array.ReadBox.
@@ -81,7 +100,10 @@ func (p *Pass) part(ctx context.Context, dst []byte, box nd.Box, list [][]int64,
 	if len(list) == 0 {
 		return nil
 	}
-	need, fetch := p.claim(list, batch)
+	need, fetch, ahead := p.claim(list, batch)
+	if len(ahead) > 0 {
+		p.going.Go(func() { p.fetch(ctx, ahead) })
+	}
 	p.fetch(ctx, fetch)
 	counts := box.Counts()
 	for _, c := range need {
@@ -113,51 +135,72 @@ func (p *Pass) part(ctx context.Context, dst []byte, box nd.Box, list [][]int64,
 	return nil
 }
 
-// claim returns the chunks of a list, and those among them, and in their runs, that nobody has
-// begun to fetch.
-func (p *Pass) claim(list [][]int64, batch int) (need, fetch []*passChunk) {
+// claim returns the chunks of a list, those among them, and in their runs, that nobody has
+// begun to fetch, and those that are to be fetched ahead.
+func (p *Pass) claim(list [][]int64, batch int) (need, fetch, ahead []*passChunk) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, at := range list {
-		c, ok := p.held.Get(p.number(at))
+		c, ok := p.held.Get(p.a.number(at))
 		if !ok {
 			c = p.begin(at)
 			fetch = append(fetch, c)
 			if p.a.meta.ShardShape != nil && len(fetch) <= batch {
-				fetch = p.beginRun(fetch, p.a.run(at, list[0], list[len(list)-1], batch))
+				run := p.a.run(at, list[0], list[len(list)-1], batch)
+				c.run = &passRun{last: run[len(run)-1]}
+				fetch = p.beginRun(fetch, run, c.run)
 			}
 		}
 		need = append(need, c)
 	}
-	return need, fetch
+	if p.follow && len(list) == 1 && int64(p.a.ChunkBytes()) <= p.most/maxRunPart {
+		ahead = p.beginNext(need[0], batch)
+	}
+	return need, fetch, ahead
 }
 
 // beginRun adds those chunks of a run that nobody has begun to fetch.
-func (p *Pass) beginRun(fetch []*passChunk, run [][]int64) []*passChunk {
+func (p *Pass) beginRun(fetch []*passChunk, run [][]int64, of *passRun) []*passChunk {
 	for _, at := range run {
-		if _, ok := p.held.Peek(p.number(at)); !ok {
-			fetch = append(fetch, p.begin(at))
+		if _, ok := p.held.Peek(p.a.number(at)); !ok {
+			c := p.begin(at)
+			c.run = of
+			fetch = append(fetch, c)
 		}
 	}
 	return fetch
 }
 
+// beginNext returns the run behind that of a chunk, unless it has begun: boxes that are chunks follow each other as these do. What
+// lies before the farthest chunk that was begun may have been read and dropped.
+func (p *Pass) beginNext(c *passChunk, batch int) []*passChunk {
+	if c.run == nil || c.run.followed {
+		return nil
+	}
+	c.run.followed = true
+	next := slices.Clone(c.run.last)
+	for i := len(next) - 1; i >= 0; i-- {
+		if next[i]++; next[i] < p.a.grid.Count[i] {
+			break
+		}
+		next[i] = 0
+	}
+	if p.a.number(next) <= p.far { // of the last run the first chunk of all
+		return nil
+	}
+	run := p.a.run(next, next, next, batch)
+	return p.beginRun(nil, run, &passRun{last: run[len(run)-1]})
+}
+
 func (p *Pass) begin(at []int64) *passChunk {
 	a := p.a
-	c := &passChunk{number: p.number(at), at: at, done: make(chan struct{}), left: 1}
+	c := &passChunk{number: p.a.number(at), at: at, done: make(chan struct{}), left: 1}
 	for i, k := range at {
 		c.left *= min(a.meta.ChunkShape[i], a.meta.Shape[i]-k*a.meta.ChunkShape[i])
 	}
 	p.held.Put(c.number, c, int64(a.ChunkBytes()))
+	p.far = max(p.far, c.number)
 	return c
-}
-
-func (p *Pass) number(at []int64) int64 {
-	n := int64(0)
-	for i, k := range at {
-		n = n*p.a.grid.Count[i] + k
-	}
-	return n
 }
 
 // fetch reads chunks, and tells those who wait for them.
@@ -300,7 +343,7 @@ func (a *Array) decodeInner(c *passChunk, src []byte, name string) {
 	}
 	s, dst := a.meta.enc.shard, make([]byte, a.ChunkBytes())
 	if src == nil {
-		a.it.put(dst)
+		a.absentAt(dst, c.at)
 	} else if c.err = within(name, s.enc.decode(dst, src, s.inner, &a.it)); c.err != nil {
 		return
 	}

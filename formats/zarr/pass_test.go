@@ -167,6 +167,19 @@ func TestPassCounts(t *testing.T) {
 		if c.memory == 1<<20 && s.ranges != c.requests {
 			t.Errorf("%s, side by side: %d requests, want %d", c.name, s.ranges, c.requests)
 		}
+		s.ranges = 0
+		ahead := a.Pass(c.memory)
+		wait := ahead.ReadAhead()
+		if got, err := through(t, ahead, c.memory, c.shape, c.cut, 8); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s, ahead: other items, %v", c.name, err)
+		}
+		wait()
+		if c.memory == 1<<20 && s.ranges != c.requests {
+			t.Errorf("%s, ahead: %d requests, want %d", c.name, s.ranges, c.requests)
+		}
+		if ahead.Held() != 0 {
+			t.Errorf("%s, ahead: %d bytes are kept of which all was read", c.name, ahead.Held())
+		}
 		if got, err := through(t, a.Pass(0), 0, c.shape, c.cut, 8); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s, without memory: other items, %v", c.name, err)
 		}
@@ -199,5 +212,47 @@ func TestPassFaults(t *testing.T) {
 	}
 	if err := a.Pass(1).ReadBox(t.Context(), make([]byte, 3), nd.Sub([]int64{0, 0}, []int64{4, 4})); err == nil || strings.Contains(err.Error(), formats.ErrNoEntry.Error()) {
 		t.Error(err)
+	}
+}
+
+// TestPassAhead: while a run of a shard is read the next one is fetched, of the next shard, too, once, and no third one; without
+// memory for both, and behind the last, none.
+func TestPassAhead(t *testing.T) {
+	t.Parallel()
+	shape := []int64{32, 32}
+	s, a, _ := written(t, shape, []int64{4, 4}, []int64{16, 32}) // 32 chunks of 64 bytes in each of two shards
+	for _, c := range []struct {
+		name   string
+		memory int64
+		first  []int64 // chunk that is asked for
+		want   []int   // runs that were read, after each of the chunks that follow each other
+	}{
+		{"halves of shards", 4 * 16 * 64, []int64{0, 0}, []int{2, 2}},
+		{"next run", 4 * 16 * 64, []int64{1, 7}, []int{2, 3}},
+		{"next shard", 4 * 32 * 64, []int64{3, 7}, []int{2, 2}},
+		{"the last run", 4 * 32 * 64, []int64{7, 6}, []int{1, 1}},
+		{"no memory", 3 * 64, []int64{0, 0}, []int{1, 2}},
+	} {
+		_, err := a.ReadChunk(t.Context(), make([]byte, 64), []int64{0, 0}) // the indexes are there
+		_, err2 := a.ReadChunk(t.Context(), make([]byte, 64), []int64{4, 0})
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		p := a.Pass(c.memory)
+		wait := p.ReadAhead()
+		s.reads = 0
+		at := c.first
+		for i, want := range c.want {
+			lo := []int64{at[0] * 4, at[1] * 4}
+			if err := p.ReadBox(t.Context(), make([]byte, 64), nd.Sub(lo, []int64{lo[0] + 4, lo[1] + 4})); err != nil {
+				t.Fatal(err)
+			}
+			if wait(); s.reads != want {
+				t.Errorf("%s: %d runs were read after chunk %d, want %d", c.name, s.reads, i, want)
+			}
+			if at = []int64{at[0], at[1] + 1}; at[1] == 8 {
+				at = []int64{at[0] + 1, 0}
+			}
+		}
 	}
 }

@@ -127,6 +127,9 @@ const (
 	maxName = 255
 )
 
+// IsName reports whether an array in a group can be called so.
+func IsName(name string) bool { return !strings.Contains(name, "/") && checkPath(name) == nil }
+
 // checkPath says whether the path of an array can be one: it leads nowhere else, and every
 // system takes it as the name of a file.
 func checkPath(p string) error {

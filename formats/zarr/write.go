@@ -69,6 +69,10 @@ func Write(ctx context.Context, m NewArray, o WriteOptions, read func(ctx contex
 	return put(doc3, doc)
 }
 
+// Shardable reports whether clients read shards of items of a type: zarr-python has no hash for the fill value of items with members,
+// or of raw bytes, and looks for one in shards.
+func Shardable(d dtype.DType) bool { return d.Kind() != dtype.Struct && !d.Opaque() }
+
 type writer struct {
 	NewArray
 
@@ -117,6 +121,9 @@ func newWriter(m NewArray, o WriteOptions) (*writer, error) {
 	check := Meta{Shape: m.Shape, DType: m.DType, enc: &encoding{}}
 	object := m.ChunkShape
 	if m.ShardShape != nil {
+		if !Shardable(m.DType) {
+			return nil, unsupported("shards", "items of %s, of which zarr-python reads no shards: write chunks without them", m.DType)
+		}
 		object = m.ShardShape
 		if len(m.ChunkShape) != len(object) {
 			return nil, corrupt("shards", "%v, of chunks of %v", object, m.ChunkShape)

@@ -44,9 +44,9 @@ func TestWriteRead(t *testing.T) {
 		draw := func(name string, lo, hi int64) []int64 {
 			return rapid.SliceOfN(rapid.Int64Range(lo, hi), axes, axes).Draw(t, name)
 		}
-		d := mustType(t, rapid.SampledFrom([]string{"|b1", "<i2", ">i4", "<f8", "<c16", "|S5", ">U2", "<M8[25s]"}).Draw(t, "type"))
+		d := mustType(t, rapid.SampledFrom([]string{"|b1", "<i2", ">i4", "<f8", "<c16", "|S5", ">U2", "<M8[25s]", "|V3", "[('a', '<i4'), ('é', 'S3'), ('c', [('d', '<f8'), ('e', 'V2')])]"}).Draw(t, "type"))
 		m := zarr.NewArray{Shape: draw("shape", 0, 7), ChunkShape: draw("chunk", 1, 5), DType: d, Attrs: map[string]json.RawMessage{"a": json.RawMessage(`[1]`)}}
-		if rapid.Bool().Draw(t, "shards") && axes > 0 {
+		if rapid.Bool().Draw(t, "shards") && axes > 0 && zarr.Shardable(d) {
 			for i, n := range draw("shard", 1, 3) {
 				m.ShardShape = append(m.ShardShape, n*m.ChunkShape[i])
 			}
@@ -69,8 +69,8 @@ func TestWriteRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := whole(t.Context(), node.Array)
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || !d.BigEndian() && !node.Array.DType().Equal(d) {
+			t.Fatal(node.Array.DType(), err)
 		}
 		want := items
 		if d.BigEndian() { // types of version 3 have no byte order
@@ -101,6 +101,8 @@ func TestWriteRefuses(t *testing.T) {
 		"axes":             {zarr.NewArray{Shape: []int64{4}, ChunkShape: []int64{2, 2}, DType: i4}, zarr.WriteOptions{}, formats.ErrCorrupt},
 		"shards":           {zarr.NewArray{Shape: []int64{4}, ChunkShape: []int64{2}, ShardShape: []int64{3}, DType: i4}, zarr.WriteOptions{}, formats.ErrCorrupt},
 		"shards of none":   {zarr.NewArray{Shape: []int64{4}, ChunkShape: []int64{2}, ShardShape: []int64{}, DType: i4}, zarr.WriteOptions{}, formats.ErrCorrupt},
+		"shards, members":  {zarr.NewArray{Shape: []int64{4}, ChunkShape: []int64{2}, ShardShape: []int64{4}, DType: mustType(t, "[('a', '<i4')]")}, zarr.WriteOptions{}, formats.ErrUnsupported},
+		"shards, raw":      {zarr.NewArray{Shape: []int64{4}, ChunkShape: []int64{2}, ShardShape: []int64{4}, DType: mustType(t, "|V3")}, zarr.WriteOptions{}, formats.ErrUnsupported},
 		"memory":           {zarr.NewArray{Shape: []int64{4000}, ChunkShape: []int64{2000}, DType: i4}, zarr.WriteOptions{MaxMemory: 1000}, formats.ErrTooLarge},
 		"memory of shards": {zarr.NewArray{Shape: []int64{4000}, ChunkShape: []int64{2}, ShardShape: []int64{4000}, DType: i4}, zarr.WriteOptions{MaxMemory: 10000}, formats.ErrTooLarge},
 		"fill value":       {zarr.NewArray{Shape: []int64{4}, ChunkShape: []int64{2}, DType: i4, Fill: json.RawMessage(`"x"`)}, zarr.WriteOptions{}, formats.ErrCorrupt},

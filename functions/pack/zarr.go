@@ -121,6 +121,7 @@ func (a Array) writeZarr(ctx context.Context, w formats.Output, o ArrayWrite) er
 		o.Write.MaxMemory = b2nd.DefaultMaxMemory
 	}
 	pass := a.zarr.Pass(o.Write.MaxMemory / 3)
+	defer pass.ReadAhead()()
 	o.Write.MaxMemory -= o.Write.MaxMemory / 3
 	var err error
 	if o.Write.VLMetalayers, err = a.zarrLayers(o.Write.VLMetalayers); err != nil {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/farread/farread/formats/arraymeta"
 	"github.com/farread/farread/formats/dtype"
@@ -27,6 +28,9 @@ func ZarrArrays(ctx context.Context, arrays map[string]*zarr.Array) ([]Array, er
 	for _, p := range slices.Sorted(maps.Keys(arrays)) {
 		a := ZarrArray(p, arrays[p])
 		for i, dim := range a.zarr.Meta().Dims {
+			if strings.ContainsAny(dim, `/\`) || dim == "." || dim == ".." { // no name of an array of the same folder
+				continue
+			}
 			at := path.Join(path.Dir(p), dim)
 			z := arrays[at]
 			if z == nil || at == p || !slices.Equal(z.Meta().Dims, []string{dim}) || z.Shape()[0] != a.Shape[i] || a.Shape[i] == 0 {
@@ -110,6 +114,9 @@ func (a Array) Axis(ctx context.Context, i int) (x arraymeta.Axis, ok bool, err 
 	x, err = c.AxisOf(a.Shape[i], z.DType(), values)
 	return x, err == nil, err
 }
+
+// ZarrCoords returns the arrays of Zarr that have the coordinates along the axes, by their names.
+func (a Array) ZarrCoords() map[string]*zarr.Array { return a.beside }
 
 // Beside returns the coordinates of an array of Zarr that are arrays beside it, by their axes.
 func (a Array) Beside() map[int]arraymeta.Coord {

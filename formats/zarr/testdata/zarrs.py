@@ -42,6 +42,8 @@ def items(dtype, shape, seed=1):
         a = np.array([b"x" * int(k) for k in rng.integers(0, d.itemsize + 1, n)], d)
     elif d.kind == "U":
         a = np.array(["é" * int(k) for k in rng.integers(0, d.itemsize // 4 + 1, n)], d)
+    elif d.kind == "V":
+        a = np.frombuffer(rng.bytes(n * d.itemsize), d)
     else:
         raise ValueError(d)
     return a.reshape(shape)
@@ -51,7 +53,7 @@ def line(name, store, a, **more):
     out = {"name": name, "objects": {k: base64.b64encode(v.to_bytes()).decode() for k, v in sorted(store.items())}}
     if a is not None:
         a = np.ascontiguousarray(a) if a.ndim else a
-        out |= {"dtype": a.dtype.str, "shape": list(a.shape), "sha256": hashlib.sha256(a.tobytes()).hexdigest()}
+        out |= {"dtype": str(a.dtype) if a.dtype.names else a.dtype.str, "shape": list(a.shape), "sha256": hashlib.sha256(a.tobytes()).hexdigest()}
     print(json.dumps(out | more, sort_keys=True))
 
 
@@ -157,6 +159,9 @@ def shapes():
     make("names", "<f4", (7, 10), (3, 4), dimension_names=("time", "x"), attributes={"units": "K", "nested": {"a": [1, 2.5, None, "é"]}})
     make("names v2", "<f4", (7, 10), (3, 4), 2, attributes={"_ARRAY_DIMENSIONS": ["time", "x"], "units": "K"})
     make("a name missing", "<f4", (7, 10), (3, 4), dimension_names=("time", None))
+    make("names odd", "<f4", (7, 10, 2, 2), (3, 4, 2, 2), dimension_names=("a=b, c", "p/q", "", "wind speed"))
+    make("names twice v2", "<f4", (7, 7), (3, 4), 2, attributes={"_ARRAY_DIMENSIONS": ["x", "x"], "units": "K"})
+    make("names null v2", "<f4", (7, 7), (3, 4), 2, attributes={"_ARRAY_DIMENSIONS": ["dim_1", None]})
 
 
 def groups():
@@ -175,9 +180,19 @@ def groups():
                 p: hashlib.sha256(items(d, (7, 10)).tobytes()).hexdigest() for p, d in [("sub/u", "<i2"), ("t", "<f4")]})
 
 
+MEMBERS = [("id", "<i4"), ("x", "<f8"), ("name", "S3"), ("é", "<u2"), ("in", [("p", "u1"), ("q", "<f4")]), ("raw", "V3"), ("c", "<c8")]
+
+
+def members():
+    for v in 2, 3:
+        make(f"raw v{v}", "V4", version=v)
+        make(f"raw fill v{v}", "V4", version=v, whole=(slice(0, 3), slice(0, 4)), fill_value=np.void(b"abcd"))
+        make(f"members v{v}", MEMBERS, version=v, fill_value=np.zeros((), MEMBERS)[()])
+        make(f"members fill v{v}", [("a", "<i4"), ("b", "<f8")], version=v, whole=(slice(0, 3), slice(0, 4)), fill_value=np.array((7, -0.5), [("a", "<i4"), ("b", "<f8")])[()])
+
+
 def refused():
-    cases = {"variable text": (str, {}), "bytes of any length": ("variable_length_bytes", {}),
-             "members": ([("a", "<i4"), ("b", "<f8")], {}), "raw": ("V4", {})}
+    cases = {"variable text": (str, {}), "bytes of any length": ("variable_length_bytes", {})}
     for name, (d, kw) in cases.items():
         for v in 2, 3:
             store = {}
@@ -191,11 +206,18 @@ def refused():
         store = {}
         zarr.create_array(store=zarr.storage.MemoryStore(store), shape=(3,), chunks=(2,), dtype=f.dtype, zarr_format=2, filters=[f], compressors=None)
         line(f"refused {name} v2", store, None, refused=True)
+    for name, d in [("members big-endian", [("a", ">i4"), ("b", "<f8")]), ("members that are arrays", [("a", "<i4", (2, 2)), ("b", "<f8")])]:
+        store = {}
+        try:
+            zarr.create_array(store=zarr.storage.MemoryStore(store), shape=(3,), chunks=(2,), dtype=d, zarr_format=2, compressors=None)
+            line(f"refused {name} v2", store, None, refused=True)
+        except Exception as e:
+            print(name, e, file=sys.stderr)
     store = {}
     zarr.create_array(store=zarr.storage.MemoryStore(store), shape=(3,), chunks=(2,), dtype="<i4", zarr_format=2, compressors=numcodecs.LZMA())
     line("refused lzma v2", store, None, refused=True)
 
 
 if __name__ == "__main__":
-    for part in types, codecs, shards, fills, shapes, groups, refused:
+    for part in types, codecs, shards, fills, shapes, groups, members, refused:
         part()
