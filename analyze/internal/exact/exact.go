@@ -64,11 +64,12 @@ func (s *Sum) AddInt(v int64) {
 	s.add(uint64(v), 0, false)
 }
 
-// AddWords adds an unsigned number of 192 bits, the lowest word first.
-func (s *Sum) AddWords(lo, mid, hi uint64) {
-	s.add(lo, 0, false)
-	s.add(mid, 64, false)
-	s.add(hi, 128, false)
+// AddWords adds a number of 192 bits, the lowest word first, or takes it away if it is
+// negative.
+func (s *Sum) AddWords(lo, mid, hi uint64, negative bool) {
+	s.add(lo, 0, negative)
+	s.add(mid, 64, negative)
+	s.add(hi, 128, negative)
 }
 
 // add adds m times 2^e.

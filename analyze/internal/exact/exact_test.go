@@ -175,7 +175,9 @@ func TestInts(t *testing.T) {
 		s.AddInt(v)
 		want.Add(want, big.NewInt(v))
 	}
-	s.AddWords(math.MaxUint64, 3, 9)
+	s.AddWords(math.MaxUint64, 3, 9, false)
+	s.AddWords(5, 0, 1, true)
+	s.AddWords(5, 0, 1, false)
 	for i, w := range []uint64{math.MaxUint64, 3, 9} {
 		x := new(big.Int).SetUint64(w)
 		want.Add(want, x.Lsh(x, uint(64*i)))
