@@ -72,10 +72,16 @@ func (a *Array) Scan(ctx context.Context, box Box, p *predicate.Predicate) (*Sca
 // caller must not change them.
 func (s *Scan) Chunks() []int { return s.chunks }
 
-// Report says what a scan of all chunks reads.
-func (s *Scan) Report() SearchReport {
+// HasAll reports whether all items of a chunk are in the box.
+func (s *Scan) HasAll(chunk int) bool {
+	_, n := s.Part(chunk)
+	return slices.Equal(n, s.a.g.size(int64(chunk)))
+}
+
+// Report says what a scan of chunks reads, which are of Chunks.
+func (s *Scan) Report(chunks []int) SearchReport {
 	r := s.report
-	for _, c := range s.chunks {
+	for _, c := range chunks {
 		if s.a.free(c) {
 			continue
 		}
