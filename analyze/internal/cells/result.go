@@ -19,7 +19,8 @@ type Result struct {
 	Shape []int64
 	Items []byte
 	// None says of each cell that it has no item, and so no value: of min, max, argmin and
-	// argmax. The means and quantiles of no items are NaN. It is nil for other stats.
+	// argmax. Items then has NaN, NaT, 0, or -1 for each index. The means and quantiles of
+	// no items are NaN. It is nil for other stats.
 	None  []bool
 	Edges []float64 // of hist: one more than bins
 }
@@ -65,7 +66,7 @@ func (t *Table) result(s *Stat, c *column, st *state) (Result, error) {
 		r.None = st.none()
 		for i, k := range keys {
 			if r.None[i] {
-				k = c.key(0)
+				k = c.noKey()
 			}
 			r.Items = c.appendKey(r.Items, k)
 		}
@@ -198,15 +199,15 @@ func (l *Layout) indexes(places []int64, none []bool) []int64 {
 	return out
 }
 
-// key returns the key of an integer.
-func (c *column) key(v int64) uint64 {
+// noKey returns the key of what stands for no item: NaN or NaT, or else 0.
+func (c *column) noKey() uint64 {
 	switch c.class {
 	case floats:
-		return floatKey(float64(v))
-	case unsigned:
-		return uint64(v)
+		return floatKey(math.NaN())
+	case unsigned, times: // NaT is the least integer
+		return 0
 	default:
-		return uint64(v) ^ 1<<63
+		return 1 << 63
 	}
 }
 
