@@ -45,6 +45,10 @@ func (p *Plan) NewAdder() *Adder {
 // Add adds the items of a piece to a table that has their cells.
 func (a *Adder) Add(t *Table, p *Piece) {
 	a.piece = p
+	if a.few(p) {
+		a.rows(t, p)
+		return
+	}
 	r := a.plan.Region(p.Out, p.N)
 	t.each(r, func(in, of int64) {
 		off := p.Off

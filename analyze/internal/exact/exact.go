@@ -217,6 +217,12 @@ func (s *Sum) addTile(list []float64) {
 
 // AddSquares adds the squares of a list.
 func (s *Sum) AddSquares(list []float64) {
+	if len(list) < few {
+		for _, x := range list {
+			s.AddSquare(x)
+		}
+		return
+	}
 	var high, low [256]float64
 	for len(list) > 0 {
 		n := min(len(list), len(high))
@@ -233,24 +239,29 @@ func (s *Sum) AddSquares(list []float64) {
 			s.AddAll(low[:n])
 		} else {
 			for _, x := range list[:n] {
-				s.addSquare(x)
+				s.AddSquare(x)
 			}
 		}
 		list = list[n:]
 	}
 }
 
-// addSquare adds the square of any number.
-func (s *Sum) addSquare(x float64) {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
+// AddSquare adds the square of x.
+func (s *Sum) AddSquare(x float64) {
+	b := math.Float64bits(x)
+	e, m := int(b>>52)&0x7ff, b&(1<<52-1)
+	switch e {
+	case 0x7ff:
 		s.Add(x * x)
 		return
+	case 0:
+		e = 1
+	default:
+		m |= 1 << 52
 	}
-	f, e := math.Frexp(math.Abs(x))
-	m := uint64(math.Ldexp(f, 53))
 	hi, lo := bits.Mul64(m, m)
-	s.add(lo, 2*(e-53), false)
-	s.add(hi, 2*(e-53)+64, false)
+	s.add(lo, 2*(e-1075), false)
+	s.add(hi, 2*(e-1075)+64, false)
 }
 
 // Int returns the finite part of the sum as a number of 2^exp.
