@@ -47,8 +47,8 @@ there.
 The answer is the same to the last bit for any --jobs and --part-size, from a file here
 or from afar. Its form is that of OUT's suffix, or of --format: json (an object, a key
 for each stat; nested lists where axes remain; NaN and infinities are strings; what no
-item has is null), csv (a line for each cell), npy and b2nd (of several stats an array of
-structures), else a table.
+item has is null), csv (a line for each cell), npy and b2nd (of several stats an array
+of structures), else a table.
 
 --checkpoint FILE keeps the answers of parts that are done: after an interrupt the same
 command goes on from there. FILE goes away at the end.`
@@ -60,7 +60,7 @@ type analysis struct {
 	how        aim
 	stats      string
 	over       []int
-	every      []int64
+	every      []int
 	jobs       int
 	part       sizeFlag
 	checkpoint string
@@ -94,15 +94,18 @@ func newAnalyze(a *app) *cobra.Command {
 			return at(args[0], err)
 		},
 	}
-	x.sel.register(c, []func(*pflag.FlagSet){x.sel.ofValues})
+	x.sel.register(c, []func(*pflag.FlagSet){x.sel.ofLabels, func(f *pflag.FlagSet) {
+		f.StringVar(&x.sel.where, "where", "", "only about items that match `EXPR`: 'v > 3', 'temp < -5 and not flag == 0'; see slice --help")
+	}})
 	f := c.Flags()
-	f.StringVar(&x.stats, "stats", "", "`LIST` of what to find: count,nan,min,max,argmin,argmax,sum,mean,std,hist(N,A:B),quantiles(Q,…)")
-	f.IntSliceVar(&x.over, "over", nil, "reduce these axes, and keep the others: `AXIS,…`, negative ones from the end")
-	f.Int64SliceVar(&x.every, "every", nil, "cut the axes of --over into windows of so many items: `N,…`")
+	f.StringVar(&x.stats, "stats", "", "what to find, a `LIST` of count, nan, min, max, argmin, argmax, sum, mean, std, hist(N,A:B), quantiles(Q,...)")
+	f.IntSliceVar(&x.over, "over", nil, "reduce these `AXES`, such as 0,2, and keep the others; negative ones count from the end")
+	f.IntSliceVar(&x.every, "every", nil, "cut the first axes of --over into windows of so many items, `LENGTHS` such as 24 or 4,4")
 	f.IntVar(&x.jobs, "jobs", 2, "parts to work on at a time")
 	f.Var(&x.part, "part-size", "decoded bytes of a part")
 	f.StringVar(&x.checkpoint, "checkpoint", "", "keep what is done in `FILE`, and go on from it")
 	f.BoolVar(&x.explain, "explain", false, "only tell what would be read")
+	f.BoolVar(&a.flags.stats, "cost", false, "what --stats is for other commands: requests, bytes, phases, one line of JSON on stderr")
 	f.StringVar(&x.sel.format, "format", "", "json, csv, npy, b2nd or text, whatever OUT is called")
 	f.StringVarP(&x.out, "output", "o", "", "`OUT`: a file, or - for stdout")
 	offsetFlag(c, &x.how.offset)
@@ -198,8 +201,11 @@ func (x *analysis) job(ctx context.Context, c content, list []analyze.Stat) (*an
 		return nil, err
 	}
 	o := analyze.ArrayOptions{
-		Box: box, Stats: list, Over: x.over, Every: x.every, PartBytes: int64(x.part), Memory: int64(x.a.flags.maxMemory) / 2,
+		Box: box, Stats: list, Over: x.over, PartBytes: int64(x.part), Memory: int64(x.a.flags.maxMemory) / 2,
 		Source: strings.Join([]string{t.uri, src.ETag, src.Version, src.Time.UTC().String(), strconv.FormatInt(src.Size, 10), strconv.FormatInt(x.how.offset, 10)}, "\n"),
+	}
+	for _, n := range x.every {
+		o.Every = append(o.Every, int64(n))
 	}
 	if x.sel.has("where") {
 		if o.Where, err = predicate.Parse(x.sel.where); err != nil {
