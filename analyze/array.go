@@ -222,6 +222,15 @@ func (j *Array) ID() string { return j.id }
 // Parts returns the number of parts.
 func (j *Array) Parts() int { return len(j.parts) }
 
+// Bytes returns how many decoded bytes the chunks of all parts have.
+func (j *Array) Bytes() int64 {
+	n := 0
+	for _, p := range j.parts {
+		n += len(p)
+	}
+	return int64(n) * int64(j.a.Frame().Info().ChunkSize)
+}
+
 // Shape returns the shape of the answers: the cells along the axes that remain.
 func (j *Array) Shape() []int64 { return j.plan.Shape }
 

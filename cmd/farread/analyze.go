@@ -225,10 +225,10 @@ func (x *analysis) job(ctx context.Context, c content, list []analyze.Stat) (*an
 
 // results runs the job.
 func (x *analysis) results(ctx context.Context, j *analyze.Array) ([]analyze.Result, error) {
-	o := analyze.Options{Jobs: x.jobs}
-	b := x.a.newCounter("analyze: parts of " + human.Count(int64(j.Parts())))
+	size := j.Bytes()
+	b := x.a.newBar("analyze", size)
 	defer b.clear()
-	o.Progress = b.set
+	o := analyze.Options{Jobs: x.jobs, Progress: func(done, total int64) { b.set(int64(float64(size)*float64(done)/float64(total)), size) }}
 	if x.checkpoint != "" {
 		c, err := analyze.OpenCheckpoint(x.checkpoint)
 		if err != nil {

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"encoding/binary"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -48,6 +52,31 @@ func TestAnalyze(t *testing.T) {
 	} {
 		if got := run(t, append([]string{"analyze"}, c.args...)...); got != c.want {
 			t.Errorf("%q: %q, want %q", c.args, got, c.want)
+		}
+	}
+	floats := binary.LittleEndian.AppendUint64(nil, math.Float64bits(math.Inf(1)))
+	floats = binary.LittleEndian.AppendUint64(floats, math.Float64bits(math.NaN()))
+	floats = binary.LittleEndian.AppendUint64(floats, math.Float64bits(0.25))
+	floats = binary.LittleEndian.AppendUint64(floats, math.Float64bits(-2))
+	for want, c := range map[string][3]string{
+		`{"count":3,"nan":1,"min":-2,"max":"inf","sum":"inf","mean":"inf","std":"nan"}`: {"<f8", "4", "count,nan,min,max,sum,mean,std"},
+		`{"count":1,"nan":1,"sum":[0.25,-2],"mean":[0.25,-2]}`:                          {"<c16", "2", "count,nan,sum,mean"},
+		`{"sum":["inf","nan"]}`: {"<c16", "2", "sum"},
+	} {
+		data := floats
+		if c[2] == "sum" {
+			data = slices.Concat(floats[:8], floats[:8], floats[:8], floats[:8])
+			data[31] = 0xff // minus infinity
+		}
+		file := filepath.Join(dir, "floats.npy")
+		n, err := strconv.ParseInt(c[1], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		npyFile(t, file, c[0], []int64{n}, false, data)
+		run(t, "pack", file, file+".b2nd", "--force")
+		if got := run(t, "analyze", file+".b2nd", "--stats", c[2], "--json"); got != want+"\n" {
+			t.Errorf("%s of %s: %s, want %s", c[2], c[0], got, want)
 		}
 	}
 	for _, name := range []string{"one.npy", "one.b2nd"} {
