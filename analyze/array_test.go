@@ -18,6 +18,7 @@ import (
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/predicate"
+	"github.com/farread/farread/internal/racetest"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -127,24 +128,27 @@ const everything = "count,nan,min,max,argmin,argmax,sum,mean,std,hist(7,-3:3),qu
 // statistics and without.
 func TestSame(t *testing.T) {
 	t.Parallel()
-	values := noise(30 * 21 * 10)
-	shape, chunk, block := []int64{30, 21, 10}, []int{7, 9, 10}, []int{4, 4, 5}
+	values := noise(12 * 11 * 10)
+	shape, chunk, block := []int64{12, 11, 10}, []int{5, 6, 10}, []int{4, 4, 5}
 	with := opened(t, encoded(t, shape, chunk, block, values, b2nd.WriteOptions{Index: cframe.WithIndex}))
 	without := opened(t, encoded(t, shape, chunk, block, values, b2nd.WriteOptions{NoStats: true}))
-	for _, q := range []question{
+	for n, q := range []question{
 		{"", everything, "", nil, nil},
 		{"", "count,nan,min,max", "", nil, nil},
-		{"3:28, ::2, ::-1", everything, "", []int{0}, []int64{5}},
+		{"1:11, ::2, ::-1", everything, "", []int{0}, []int64{5}},
 		{"", everything, "v > 0.5 or v < -100", []int{1, 2}, []int64{4}},
 		{"5", everything, "", []int{}, nil},
 		{"", "count,min,max", "", []int{0, 1}, []int64{7, 9}},
 		{"4:4", everything, "", []int{0}, nil},
 		{"", everything, "v > 1e300", nil, nil},
 	} {
+		if racetest.On && n%2 != 0 {
+			continue
+		}
 		want := answer(t, without, options(t, without, q), analyze.Options{Jobs: 1})
 		for _, a := range []*b2nd.Array{with, without} {
-			for _, jobs := range []int{1, 2, 4} {
-				for _, size := range []int64{1, 20_000, 1 << 30} {
+			for k, jobs := range []int{1, 2, 4} {
+				for _, size := range []int64{1, 5_000, 1 << 30}[:3-k] {
 					o := options(t, a, q)
 					o.PartBytes = size
 					if got := answer(t, a, o, analyze.Options{Jobs: jobs}); got != want {
