@@ -125,10 +125,7 @@ func TestReduce(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(1, 2))
 	f8 := parsed(t, "<f8")
-	for round := range 300 {
-		if racetest.On && round >= 40 { // one goroutine
-			break
-		}
+	for round := range racetest.Share(300, 8) { // one goroutine
 		dims := 1 + rnd.IntN(3)
 		shape, window := make([]int64, dims), make([]int64, dims)
 		var over []int

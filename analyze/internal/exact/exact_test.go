@@ -64,10 +64,7 @@ func same(a, b float64) bool {
 func TestSum(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(1, 2))
-	for round := range 400 {
-		if racetest.On && round >= 50 { // one goroutine
-			break
-		}
+	for round := range racetest.Share(400, 8) { // one goroutine
 		list := numbers(rnd, round%kinds, 1+rnd.IntN(300))
 		n := int64(len(list))
 		want, _ := bigSum(list, func(*big.Float) {}).Float64()

@@ -41,10 +41,7 @@ func TestQuantiles(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(1, 2))
 	qs := []float64{0, 0.001, 0.25, 0.5, 0.9, 0.999, 1}
-	for round := range 300 {
-		if racetest.On && round >= 40 { // one goroutine
-			break
-		}
+	for round := range racetest.Share(300, 8) { // one goroutine
 		list := numbers(rnd, round%5, 1+rnd.IntN(400))
 		var all, merged sketch.Sketch
 		all.Add(list)
