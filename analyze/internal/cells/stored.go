@@ -46,7 +46,7 @@ func (t *Table) MarshalJSON() ([]byte, error) {
 }
 
 func pointers(list []exact.Sum) []*exact.Sum {
-	var out []*exact.Sum
+	out := make([]*exact.Sum, 0, len(list))
 	for i := range list {
 		out = append(out, &list[i])
 	}

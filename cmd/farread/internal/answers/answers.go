@@ -248,7 +248,7 @@ func quoted(name string) string {
 // writeText writes a table: of one cell with a row for each stat, else with a row for each
 // cell. A histogram is drawn.
 func writeText(w io.Writer, shape []int64, list []analyze.Result) error {
-	var all []field
+	all := make([]field, 0, len(list))
 	for i := range list {
 		if r := &list[i]; r.Stat.Name == "hist" {
 			all = append(all, field{r.Stat.Key(), r, -1, r.Stat.Bins})
@@ -272,7 +272,7 @@ func writeText(w io.Writer, shape []int64, list []analyze.Result) error {
 		}
 		return t.Print(w)
 	}
-	var head []string
+	head := make([]string, 0, len(shape)+len(all))
 	for i := range shape {
 		head = append(head, fmt.Sprintf(">I%d", i))
 	}
@@ -285,7 +285,7 @@ func writeText(w io.Writer, shape []int64, list []analyze.Result) error {
 	}
 	t := human.NewTable(head...)
 	err := cells(shape, func(cell int, at []int64) error {
-		var row []string
+		row := make([]string, 0, len(at)+len(all))
 		for _, k := range at {
 			row = append(row, strconv.FormatInt(k, 10))
 		}
@@ -310,7 +310,7 @@ const mostBars = 64
 func bars(r *analyze.Result, cell int) string {
 	bins := r.Stat.Bins
 	width := (bins + mostBars - 1) / mostBars
-	var sums []uint64
+	sums := make([]uint64, 0, mostBars)
 	for k := range bins {
 		if k%width == 0 {
 			sums = append(sums, 0)
