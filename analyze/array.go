@@ -175,19 +175,18 @@ const tables = 16
 func (j *Array) cut(chunks []int, o *ArrayOptions) {
 	most := max(1, o.Memory/2/tables/j.plan.CellBytes())
 	var region cells.Region
-	var bytes int64
-	var run []int
-	for _, c := range chunks {
-		size := int64(j.a.Frame().Info().ChunkSize)
-		joined := region.Join(j.plan.Region(j.scan.Part(c)))
-		if len(run) > 0 && (bytes+size > o.PartBytes || joined.Cells() > most) {
-			j.parts = append(j.parts, run)
-			run, bytes, joined = nil, 0, j.plan.Region(j.scan.Part(c))
+	size, bytes, from := int64(j.a.Frame().Info().ChunkSize), int64(0), 0
+	for i, c := range chunks {
+		one := j.plan.Region(j.scan.Part(c))
+		joined := region.Join(one)
+		if i > from && (bytes+size > o.PartBytes || joined.Cells() > most) {
+			j.parts = append(j.parts, chunks[from:i])
+			bytes, from, joined = 0, i, one
 		}
-		run, bytes, region = append(run, c), bytes+size, joined
+		bytes, region = bytes+size, joined
 	}
-	if len(run) > 0 {
-		j.parts = append(j.parts, run)
+	if from < len(chunks) {
+		j.parts = append(j.parts, chunks[from:])
 	}
 }
 

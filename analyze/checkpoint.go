@@ -54,7 +54,7 @@ func OpenCheckpoint(name string) (*Checkpoint, error) {
 	}
 	c := &Checkpoint{f: f, parts: map[int]position{}}
 	if err := c.read(); err != nil {
-		f.Close()
+		_ = f.Close() // nothing was written
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return c, nil

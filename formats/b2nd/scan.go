@@ -86,7 +86,7 @@ func (s *Scan) Report(chunks []int) SearchReport {
 			continue
 		}
 		r.ChunksRead++
-		r.BlocksRead += int64(len(s.blocks(nil, c)))
+		r.BlocksRead += int64(len(s.blocks(c)))
 	}
 	return r
 }
@@ -104,18 +104,19 @@ func (s *Scan) Part(chunk int) (out, n []int64) {
 	return part.Out, part.N
 }
 
-// blocks appends the blocks of a chunk that may have items.
-func (s *Scan) blocks(dst []int, chunk int) []int {
+// blocks returns the blocks of a chunk that may have items.
+func (s *Scan) blocks(chunk int) []int {
+	var out []int
 	g := s.a.g
 	lo, hi := make([]int64, len(g.shape)), make([]int64, len(g.shape))
 	g.origin(lo, int64(chunk))
 	g.end(hi, lo)
 	for k := range g.blocks.Meet(s.box, lo, hi) {
 		if s.sieve.has(chunk, int(k)) {
-			dst = append(dst, int(k))
+			out = append(out, int(k))
 		}
 	}
-	return dst
+	return out
 }
 
 // Each reads chunks, which must be of Chunks, and calls fn with each of their blocks that
@@ -135,7 +136,7 @@ func (s *Scan) Each(ctx context.Context, chunks []int, fn func(p *Piece) error) 
 				zeros = append(zeros, c)
 				continue
 			}
-			w := cframe.Want{Chunk: c, BlockSize: s.a.g.blockBytes, Blocks: s.blocks(nil, c)}
+			w := cframe.Want{Chunk: c, BlockSize: s.a.g.blockBytes, Blocks: s.blocks(c)}
 			blocks += len(w.Blocks)
 			if int64(len(w.Blocks)) == s.a.g.blocks.Total {
 				w.Blocks = nil
@@ -164,7 +165,7 @@ func (s *Scan) zeros(ctx context.Context, chunks []int, fn func(p *Piece) error)
 	}
 	p := make([]byte, s.a.g.blockBytes)
 	for _, c := range chunks {
-		for _, k := range s.blocks(nil, c) {
+		for _, k := range s.blocks(c) {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -190,7 +191,7 @@ func (s *Scan) decoded(w *cframe.Want, block int, p []byte, fn func(p *Piece) er
 	}
 	blocks := w.Blocks
 	if blocks == nil {
-		blocks = s.blocks(nil, w.Chunk)
+		blocks = s.blocks(w.Chunk)
 	}
 	for _, k := range blocks {
 		if err := s.piece(w.Chunk, k, p[k*g.blockBytes:][:g.blockBytes], fn); err != nil {
@@ -238,7 +239,7 @@ func (s *Scan) Explain(ctx context.Context, chunks []int) ([]rangeio.Planned, er
 		if s.a.free(c) {
 			continue
 		}
-		w := cframe.Want{Chunk: c, BlockSize: s.a.g.blockBytes, Blocks: s.blocks(nil, c)}
+		w := cframe.Want{Chunk: c, BlockSize: s.a.g.blockBytes, Blocks: s.blocks(c)}
 		if int64(len(w.Blocks)) == s.a.g.blocks.Total {
 			w.Blocks = nil
 		}
