@@ -106,7 +106,7 @@ func (s *Scan) Part(chunk int) (out, n []int64) {
 
 // blocks returns the blocks of a chunk that may have items.
 func (s *Scan) blocks(chunk int) []int {
-	var out []int
+	out := []int{} // nil would mean all
 	g := s.a.g
 	lo, hi := make([]int64, len(g.shape)), make([]int64, len(g.shape))
 	g.origin(lo, int64(chunk))
