@@ -36,6 +36,9 @@ func TestFlagsInErrors(t *testing.T) {
 		"view": func(uri string) [][]string {
 			return [][]string{{uri}, {uri, "--width", "5"}, {uri, "--level", "1"}, {uri, "--level", "99"}, {uri, "--width", "5", "-o", "x.txt"}}
 		},
+		"analyze": func(uri string) [][]string {
+			return [][]string{{uri, "--stats", "count"}, {uri, "--stats", "mean", "-o", "x.txt"}}
+		},
 		"advise":  func(uri string) [][]string { return [][]string{{uri, ":"}} },
 		"explain": func(uri string) [][]string { return [][]string{{uri}, {uri, ":"}, {uri, "--width", "5"}} },
 		"pack": func(uri string) [][]string {

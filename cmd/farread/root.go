@@ -58,7 +58,7 @@ func newRoot(a *app) *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	add("read", newInfo(a), newLs(a), newGet(a), newSlice(a), newView(a), newExplain(a), newAdvise(a), newVerify(a), newServe(a), newShare(a))
+	add("read", newInfo(a), newLs(a), newGet(a), newSlice(a), newView(a), newAnalyze(a), newExplain(a), newAdvise(a), newVerify(a), newServe(a), newShare(a))
 	add("make", newPack(a), newUnpack(a), newCp(a), newIndex(a), newWorker(a), newBackfill(a), newReplayDLQ(a))
 	add("else", newCache(a), newQuickstart(a), newVersion(a))
 	root.AddCommand(topics()...)

@@ -144,7 +144,7 @@ func parseSlice(text string) (*b2nd.Slice, error) {
 // taken for a flag, unless it is the value of a flag.
 func negative(root *cobra.Command, args []string) []string {
 	cmd, _, err := root.Find(args)
-	if err != nil || cmd.Name() != "slice" && cmd.Name() != "explain" && cmd.Name() != "advise" {
+	if err != nil || cmd.Name() != "slice" && cmd.Name() != "explain" && cmd.Name() != "advise" && cmd.Name() != "analyze" {
 		return args
 	}
 	out := slices.Clone(args)

@@ -195,6 +195,16 @@ func layers() []layer {
 			allow: []string{aws, "/objstore/s3store", "/functions/pack", "github.com/aws/aws-lambda-go/lambda"},
 		},
 		{
+			file:  "analyze/x.go",
+			deny:  map[string]string{"/objstore": "analyze-over-formats", "/formats/cframe": "analyze-over-formats", "": "analyze-over-formats", "/cmd/farread": "analyze-over-formats", "net/http": "analyze-over-formats", cobra: "analyze-over-formats"},
+			allow: []string{"/analyze/internal/cells", "/formats/b2nd", "/formats/predicate", "/rangeio", "os", "encoding/json"},
+		},
+		{
+			file:  "analyze/internal/cells/x.go",
+			deny:  map[string]string{"/formats/b2nd": "analyze-numbers", "/analyze": "analyze-numbers", "/rangeio": "analyze-numbers", "os": "analyze-numbers"},
+			allow: []string{"/analyze/internal/exact", "/formats/dtype", "/formats/nd", "math/big"},
+		},
+		{
 			file:  "gateway/x.go",
 			deny:  map[string]string{"/functions": "gateway-is-a-face", aws: "sdk-in-driver", "/cmd/farread": "gateway-is-a-face", "/objstore/s3store": "drivers-are-wired-outside"},
 			allow: []string{"", "/objstore", "/formats/all", "/internal/render", "/internal/viewer", "net/http"},

@@ -1,0 +1,118 @@
+package cells
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/farread/farread/analyze/internal/exact"
+)
+
+// addFloats adds the floats of a tile to a cell, but for counts and extremes.
+func (s *state) addFloats(c *column, in int64, t *tile) {
+	list := t.f[:t.n]
+	if s.sum != nil {
+		s.sum[in].AddAll(list)
+	}
+	if s.imag != nil {
+		s.imag[in].AddAll(t.im[:t.n])
+	}
+	if s.squares != nil {
+		s.squares[in].AddSquares(list)
+	}
+	s.addBins(c, in, list)
+}
+
+// addBins adds numbers to the histogram and to the sketch of a cell, if it has them.
+func (s *state) addBins(c *column, in int64, list []float64) {
+	if s.hist != nil {
+		bins := c.hist.Bins
+		count(s.hist[int(in)*bins:][:bins], c.edges, list)
+	}
+	if s.sketch != nil {
+		s.sketch[in].Add(list)
+	}
+}
+
+// count counts numbers in bins as NumPy's histogram does: each bin has its lower edge, the
+// last one has its upper edge, too.
+func count(bins []int64, edges, list []float64) {
+	n := len(bins)
+	lo, hi := edges[0], edges[n]
+	scale := float64(n) / (hi - lo)
+	for _, x := range list {
+		if !(x >= lo && x <= hi) {
+			continue
+		}
+		k := min(int((x-lo)*scale), n-1)
+		if x < edges[k] {
+			k--
+		} else if k < n-1 && x >= edges[k+1] {
+			k++
+		}
+		bins[k]++
+	}
+}
+
+// addInts adds the integers of a tile to a cell, but for counts and extremes.
+func (s *state) addInts(c *column, in int64, t *tile) {
+	list := t.i[:t.n]
+	flip := int64(0)
+	if c.class == unsigned {
+		flip = math.MinInt64
+	}
+	if s.sum != nil {
+		addSum(&s.sum[in], list, flip)
+	}
+	if s.squares != nil {
+		addSquares(&s.squares[in], list, flip)
+	}
+	if s.hist == nil && s.sketch == nil {
+		return
+	}
+	f := t.f[:t.n]
+	for k, x := range list {
+		if flip != 0 {
+			f[k] = float64(uint64(x ^ flip))
+		} else {
+			f[k] = float64(x)
+		}
+	}
+	s.addBins(c, in, f)
+}
+
+// addSum adds integers. Those of which flip is set are unsigned.
+func addSum(s *exact.Sum, list []int64, flip int64) {
+	var hi, lo, carry uint64 // of a number of 128 bits, in two's complement
+	for _, x := range list {
+		x ^= flip
+		lo, carry = bits.Add64(lo, uint64(x), 0)
+		hi += carry
+		if flip == 0 {
+			hi += uint64(x >> 63)
+		}
+	}
+	negative := hi>>63 != 0
+	if negative {
+		lo, carry = bits.Sub64(0, lo, 0)
+		hi, _ = bits.Sub64(0, hi, carry)
+	}
+	s.AddWords(lo, hi, 0, negative)
+}
+
+// addSquares adds the squares of integers.
+func addSquares(s *exact.Sum, list []int64, flip int64) {
+	var a, b, c uint64
+	for _, x := range list {
+		x ^= flip
+		u := uint64(x)
+		if flip == 0 && x < 0 {
+			u = -u
+		}
+		hi, lo := bits.Mul64(u, u)
+		var carry uint64
+		a, carry = bits.Add64(a, lo, 0)
+		b, carry = bits.Add64(b, hi, carry)
+		c += carry
+	}
+	s.AddWords(a, b, c, false)
+}

@@ -1,0 +1,278 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/farread/farread"
+	"github.com/farread/farread/analyze"
+	"github.com/farread/farread/cmd/farread/internal/answers"
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/b2nd"
+	"github.com/farread/farread/formats/predicate"
+	"github.com/farread/farread/internal/human"
+	"github.com/farread/farread/internal/render"
+	"github.com/farread/farread/objstore"
+)
+
+const analyzeLong = `Reduce the items of a b2nd array, or of a SLICE of it, to small answers, in bounded
+memory and on all processors:
+  count, nan     items that are not NaN or NaT, and those that are; no other stat
+                 takes these into account
+  min, max       extremes, of the type of the items
+  argmin, argmax the index in the array of the first item that is the extreme
+  sum, mean, std exact, and rounded once at the end; sums of integers are of 64
+                 bits, and an error beyond
+  hist(N,A:B)    counts in N bins of equal width from A to B, as numpy.histogram
+  quantiles(Q,…) items of these ranks from 0 to 1, within 1/512 of each, relative;
+                 the least and the greatest item are exact
+Of items with members each names one: mean(.temp), hist(.temp,64,0:50). Complex
+numbers have count, nan, sum and mean, times count, nan and extremes.
+
+All axes are reduced. --over 0,2 reduces these and keeps the others; --every 24 cuts
+the first of them into windows of 24 items, which remain, --every 4,4 the first two:
+so --over 0,1 --every 4,4 --stats mean makes an image smaller. --where EXPR asks about
+the items that match, as in farread slice. Chunks that cannot match by the ranges in
+the array's index are not read, and count, nan, min and max of whole chunks come from
+there.
+
+The answer is the same to the last bit for any --jobs and --part-size, from a file here
+or from afar. Its form is that of OUT's suffix, or of --format: json (an object, a key
+for each stat; nested lists where axes remain; NaN and infinities are strings; what no
+item has is null), csv (a line for each cell), npy and b2nd (of several stats an array
+of structures), else a table.
+
+--checkpoint FILE keeps the answers of parts that are done: after an interrupt the same
+command goes on from there. FILE goes away at the end.`
+
+// An analysis is the flags of analyze.
+type analysis struct {
+	a          *app
+	sel        selector
+	how        aim
+	stats      string
+	over       []int
+	every      []int
+	jobs       int
+	part       sizeFlag
+	checkpoint string
+	explain    bool
+	out        string
+}
+
+const maxAnalyzeJobs = 64
+
+func newAnalyze(a *app) *cobra.Command {
+	x := &analysis{a: a, part: analyze.DefaultPartBytes}
+	c := &cobra.Command{
+		Use: "analyze URI [SLICE] --stats LIST", DisableFlagsInUseLine: true, Short: "Sums, extremes, histograms and quantiles of an array",
+		Long: analyzeLong,
+		Example: `  farread analyze s3://arrays/temperature.b2nd --stats count,min,max,mean,std
+  farread analyze weather.b2nd --over 0 --every 24 --stats mean -o daily.npy
+  farread analyze s3://arrays/t2m.b2nd 'time=2025-03' --over 1,2 --stats 'mean,quantiles(0.01,0.99)' -o march.csv
+  farread analyze weather.b2nd --where 'v > 310' --stats 'count,hist(20,310:330)' --json
+  farread analyze s3://arrays/temperature.b2nd --stats sum --checkpoint sum.part`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return nil
+			}
+			return exactly("URI")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := objstore.Again(cmd.Context(), func() error { return x.run(cmd.Context(), args) })
+			if len(args) == 2 {
+				return inSlice(args[0], args[1], err)
+			}
+			return at(args[0], err)
+		},
+	}
+	x.sel.register(c, []func(*pflag.FlagSet){x.sel.ofLabels, func(f *pflag.FlagSet) {
+		f.StringVar(&x.sel.where, "where", "", "only about items that match `EXPR`: 'v > 3', 'temp < -5 and not flag == 0'; see slice --help")
+	}})
+	f := c.Flags()
+	f.StringVar(&x.stats, "stats", "", "what to find, a `LIST` of count, nan, min, max, argmin, argmax, sum, mean, std, hist(N,A:B), quantiles(Q,...)")
+	f.IntSliceVar(&x.over, "over", nil, "reduce these `AXES`, such as 0,2, and keep the others; negative ones count from the end")
+	f.IntSliceVar(&x.every, "every", nil, "cut the first axes of --over into windows of so many items, `LENGTHS` such as 24 or 4,4")
+	f.IntVar(&x.jobs, "jobs", 2, "parts to work on at a time")
+	f.Var(&x.part, "part-size", "decoded bytes of a part")
+	f.StringVar(&x.checkpoint, "checkpoint", "", "keep what is done in `FILE`, and go on from it")
+	f.BoolVar(&x.explain, "explain", false, "only tell what would be read")
+	f.BoolVar(&a.flags.stats, "cost", false, "what --stats is for other commands: requests, bytes, phases, one line of JSON on stderr")
+	f.StringVar(&x.sel.format, "format", "", "json, csv, npy, b2nd or text, whatever OUT is called")
+	f.StringVarP(&x.out, "output", "o", "", "`OUT`: a file, or - for stdout")
+	offsetFlag(c, &x.how.offset)
+	return c
+}
+
+// check looks at the flags before anything is opened. It returns the stats and the format.
+func (x *analysis) check() (list []analyze.Stat, format string, err error) {
+	if x.stats == "" {
+		return nil, "", usagef("missing --stats: some of %s", strings.Join(analyze.StatNames(), ", "))
+	}
+	if list, err = analyze.ParseStats(x.stats); err != nil {
+		return nil, "", usagef("--stats: %s", human.Printable(err.Error()))
+	}
+	switch {
+	case x.jobs < 1 || x.jobs > maxAnalyzeJobs:
+		return nil, "", usagef("--jobs %d: want 1 to %d", x.jobs, maxAnalyzeJobs)
+	case x.part < 1:
+		return nil, "", usagef("--part-size %s: want a size such as 64MiB", &x.part)
+	}
+	if x.out == "" {
+		x.out = "-"
+	}
+	known := append(answers.Formats(), render.Text)
+	switch format = x.sel.format; {
+	case format != "" && !slices.Contains(known, format):
+		return nil, "", usagef("--format %q: want %s", format, strings.Join(known, ", "))
+	case format != "":
+	case x.out == "-" && x.a.flags.json:
+		format = render.JSON
+	case x.out == "-":
+		format = render.Text
+	default:
+		format = strings.TrimPrefix(strings.ToLower(filepath.Ext(x.out)), ".")
+		if !slices.Contains(answers.Formats(), format) {
+			return nil, "", usagef("-o %s: want a name that ends in .%s, or --format", human.Printable(x.out), strings.Join(answers.Formats(), ", ."))
+		}
+	}
+	return list, format, nil
+}
+
+func (x *analysis) run(ctx context.Context, args []string) error {
+	list, format, err := x.check()
+	if err != nil {
+		return err
+	}
+	if err := x.sel.parse(args[1:]); err != nil {
+		return err
+	}
+	c, err := x.a.open(ctx, args[0], x.how)
+	if err != nil {
+		return err
+	}
+	j, err := x.job(ctx, c, list)
+	if err != nil {
+		return err
+	}
+	x.a.searched(j.Report())
+	if x.explain {
+		return x.tell(ctx, j)
+	}
+	out, err := x.a.byteSink(x.out)
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	results, err := x.results(ctx, j)
+	if err != nil {
+		return err
+	}
+	if err := answers.Write(out, format, j.Shape(), results, int64(x.a.flags.maxMemory)/4); err != nil {
+		return err
+	}
+	return out.Commit()
+}
+
+// job plans the analysis of what was opened.
+func (x *analysis) job(ctx context.Context, c content, list []analyze.Stat) (*analyze.Array, error) {
+	t, ok := c.(*frameContent)
+	arr, isArray := c.dataset().Handle().(*farread.Array)
+	if !ok || !isArray {
+		return nil, fmt.Errorf("analyze takes a b2nd array, and this is a %s: %w", c.dataset().Format(), formats.ErrUnsupported)
+	}
+	if err := refusal(t.d); err != nil {
+		return nil, err
+	}
+	box, err := t.box(ctx, x.sel)
+	if err != nil {
+		return nil, err
+	}
+	src, err := t.d.Source(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o := analyze.ArrayOptions{
+		Box: box, Stats: list, Over: x.over, PartBytes: int64(x.part), Memory: int64(x.a.flags.maxMemory) / 2,
+		Source: strings.Join([]string{t.uri, src.ETag, src.Version, src.Time.UTC().String(), strconv.FormatInt(src.Size, 10), strconv.FormatInt(x.how.offset, 10)}, "\n"),
+	}
+	for _, n := range x.every {
+		o.Every = append(o.Every, int64(n))
+	}
+	if x.sel.has("where") {
+		if o.Where, err = predicate.Parse(x.sel.where); err != nil {
+			return nil, ofWhere(err)
+		}
+	}
+	j, err := analyze.NewArray(ctx, arr.Array, o)
+	var where *predicate.Error
+	switch {
+	case errors.As(err, &where):
+		return nil, ofWhere(err)
+	case errors.Is(err, analyze.ErrQuestion):
+		return nil, usagef("--over, --every: %s", strings.TrimPrefix(err.Error(), analyze.ErrQuestion.Error()+": "))
+	}
+	return j, err
+}
+
+// results runs the job.
+func (x *analysis) results(ctx context.Context, j *analyze.Array) ([]analyze.Result, error) {
+	size := j.Bytes()
+	b := x.a.newBar("analyze", size)
+	defer b.clear()
+	o := analyze.Options{Jobs: x.jobs, Progress: func(done, total int64) { b.set(int64(float64(size)*float64(done)/float64(total)), size) }}
+	if x.checkpoint != "" {
+		c, err := analyze.OpenCheckpoint(x.checkpoint)
+		if err != nil {
+			return nil, err
+		}
+		defer c.Close()
+		o.Checkpoint = c
+	}
+	list, err := j.Run(ctx, o)
+	if errors.Is(err, analyze.ErrOtherPlan) {
+		return nil, usagef("--checkpoint %s: %s", human.Printable(x.checkpoint), err)
+	}
+	if err == nil && o.Checkpoint != nil {
+		err = o.Checkpoint.Remove()
+	}
+	return list, err
+}
+
+// An analysisPlan is the JSON of --explain.
+type analysisPlan struct {
+	Plan     string             `json:"plan"`
+	Shape    []int64            `json:"shape"`
+	Parts    int                `json:"parts"`
+	Requests int                `json:"requests"` // for items; those that were made for this plan do not count
+	Bytes    int64              `json:"bytes"`
+	Search   *b2nd.SearchReport `json:"search"`
+}
+
+// tell tells what would be read.
+func (x *analysis) tell(ctx context.Context, j *analyze.Array) error {
+	list, err := j.Explain(ctx)
+	if err != nil {
+		return err
+	}
+	r := j.Report()
+	p := analysisPlan{Plan: j.ID(), Shape: j.Shape(), Parts: j.Parts(), Requests: len(list), Search: &r}
+	for _, q := range list {
+		p.Bytes += q.Len
+	}
+	if x.a.flags.json {
+		return writeJSON(x.a.stdout, p)
+	}
+	_, err = fmt.Fprintf(x.a.stdout, "%s of %s and %s of %s in %s: %s, %s; an answer of shape %s\n",
+		human.Count(r.ChunksRead), human.Plural(r.Chunks, "chunk"), human.Count(r.BlocksRead), human.Plural(r.Blocks, "block"),
+		human.Plural(int64(p.Parts), "part"), human.Plural(int64(p.Requests), "request"), human.Size(p.Bytes), human.Shape(p.Shape))
+	return err
+}
