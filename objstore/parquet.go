@@ -109,18 +109,22 @@ func (t *compact) elements() (n int64, typ byte) {
 func (t *compact) find(deep int, way []int16, fn func(ints map[int16]int64)) {
 	ints := map[int16]int64{}
 	var id int16
+	next, rest := int16(0), way
+	if len(way) > 0 {
+		next, rest = way[0], way[1:]
+	}
 	for {
 		var typ byte
 		if id, typ = t.field(id); typ == 0 {
 			break
 		}
 		switch {
-		case len(way) > 0 && id == way[0] && typ == compactStruct:
-			t.find(deep+1, way[1:], fn)
-		case len(way) > 0 && id == way[0] && typ == compactList:
+		case len(way) > 0 && id == next && typ == compactStruct:
+			t.find(deep+1, rest, fn)
+		case len(way) > 0 && id == next && typ == compactList:
 			n, of := t.elements()
 			for ; n > 0 && of == compactStruct && len(t.p) > 0; n-- {
-				t.find(deep+1, way[1:], fn)
+				t.find(deep+1, rest, fn)
 			}
 		case len(way) == 0 && typ >= compactInt16 && typ <= compactInt64:
 			ints[id] = t.int()

@@ -234,7 +234,7 @@ func (x *analysis) results(ctx context.Context, j *analyze.Array) ([]analyze.Res
 		if err != nil {
 			return nil, err
 		}
-		defer c.Close()
+		defer func() { _ = c.Close() }() // each line is on the disk already
 		o.Checkpoint = c
 	}
 	list, err := j.Run(ctx, o)
