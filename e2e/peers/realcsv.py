@@ -125,8 +125,11 @@ def nanoseconds(t):
 
 
 def order(flags, ns):
-    """The flags of a table whose times are ns, and its rows in their order: times that go back need --sort."""
-    back = bool(np.any(np.diff(ns) < 0))
+    """The flags of a table whose times are ns, and its rows in their order: times that go back need --sort, unless the latest comes first or they begin again."""
+    steps = np.diff(ns)
+    back, ahead = steps[steps < 0], steps[steps > 0]
+    good = len(back) > 1 and (len(ahead) == 0 or len(ahead) > len(back) and -back.max() > (ns.max() - ns.min()) / 2)
+    back = len(back) > 0 and not good
     return flags + ['--sort'] * back, np.argsort(ns, kind='stable')
 
 

@@ -77,6 +77,7 @@ type table struct {
 	from       int64 // the second that is time 0
 	digits     int   // ticks are 10^-digits of a second
 	sorts      bool  // rows are put in order
+	asked      bool  // since the user says so
 	skip       int64 // lines up to and with the header, and the units below it
 	title      int64 // the first line of one cell above it
 	titles     int   // number of such lines

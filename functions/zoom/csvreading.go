@@ -24,11 +24,12 @@ type csvSpan struct {
 	low, high   int64
 	digits      int
 	finer       bool
-	back        int64 // stamps that go back
+	ahead, back int64 // stamps that go forward, and back
 	backLine    int64 // line of the first of them
 	backText    string
 	behind      string // what stands before that
 	backBy      int64  // how many seconds the first one goes back
+	backLeast   int64  // and that which goes back least
 	lastText    string
 	early       stamp // the earliest stamp
 	earlyLine   int64
@@ -43,7 +44,13 @@ func (s *csvSpan) add(at stamp, first bool, line int64, text string) {
 	if first || at.before(s.early) {
 		s.early, s.earlyLine = at, line
 	}
+	if !first && s.last.before(at) {
+		s.ahead++
+	}
 	if at.before(s.last) {
+		if by := s.last.sec - at.sec; s.back == 0 || by < s.backLeast {
+			s.backLeast = by
+		}
 		if s.back++; s.back == 1 {
 			s.backLine, s.backText, s.behind, s.backBy = line, text, s.lastText, s.last.sec-at.sec
 			if text == "" {
@@ -138,12 +145,22 @@ func (t *table) readings(text string) ([]*candidate, error) {
 	return list, nil
 }
 
+// falls reports whether the latest stamp comes first, as in many tables of prices: two go back
+// at least, and none goes forward.
+func (s *csvSpan) falls() bool { return s.back > 1 && s.ahead == 0 }
+
+// restarts reports whether the table has several series below each other, as those of some
+// countries or sensors: each begins again in the first half of all times.
+func (s *csvSpan) restarts() bool {
+	return s.back > 1 && s.ahead > s.back && s.backLeast > (s.high-s.low)/2
+}
+
 // decide takes the best of the ways to read the stamps: the one in which the least go
-// back, then the one with far more even steps, then the likeliest. A remark says which, and
+// against the others, then the one with far more even steps, then the likeliest. A remark says which, and
 // which others there are.
 func (t *table) decide(may []*candidate) *candidate {
 	best := slices.MinFunc(may, func(a, b *candidate) int {
-		if c := cmp.Compare(a.span.back, b.span.back); c != 0 {
+		if c := cmp.Compare(min(a.span.back, a.span.ahead), min(b.span.back, b.span.ahead)); c != 0 {
 			return c
 		}
 		switch x, y := a.span.uneven(), b.span.uneven(); {
@@ -177,16 +194,28 @@ func (t *table) decide(may []*candidate) *candidate {
 	return best
 }
 
-// order refuses times that go back, unless the rows are to be put in order.
+// order refuses times that go back, unless the rows are to be put in order, or go back in a way
+// that a table of good times does.
 func (t *table) order(c *candidate) error {
 	span := &c.span
 	t.about.begin = t.place(span.earlyLine)
 	if span.back == 0 {
 		return nil
 	}
-	if t.say.Sort {
+	const sorted = "rows are put in the order of their times"
+	remark := ""
+	switch {
+	case span.falls():
+		remark = "the latest time comes first: " + sorted
+	case span.restarts():
+		remark = fmt.Sprintf("times begin again %d times, first in %s, as in tables of several series below each other: %s", span.back, t.place(span.backLine), sorted)
+	case t.say.Sort:
+		t.asked = true
+		remark = fmt.Sprintf("%s: %d go back, the first in %s", sorted, span.back, t.place(span.backLine))
+	}
+	if remark != "" {
 		t.sorts, t.about.Back = true, t.place(span.backLine)
-		t.about.Warnings = append(t.about.Warnings, fmt.Sprintf("rows are put in the order of their times: %d go back, the first in %s", span.back, t.about.Back))
+		t.about.Warnings = append(t.about.Warnings, remark)
 		return nil
 	}
 	const hour = 3600

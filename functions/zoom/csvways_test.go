@@ -20,7 +20,7 @@ func TestTimesAsWritten(t *testing.T) {
 	zone := func(z string) zoom.CSVOptions { return zoom.CSVOptions{Zone: z} }
 	checkDates(t, map[string]dates{
 		"minus":            {"date,v\nJan-1-1995,1\nDec-31-1995,2\n", zoom.CSVOptions{}, "1995-01-01 1995-12-31", "%b-%d-%Y"},
-		"day first":        {"Date,v\n19-Sep-03,1\n18-Sep-03,2\n", zoom.CSVOptions{}, "2003-09-19 2003-09-18", "read as %d-%b-%y, and not as %y-%b-%d, which fits all of them, too"},
+		"day first":        {"Date,v\n19-Sep-03,1\n18-Sep-03,2\n17-Sep-03,3\n", zoom.CSVOptions{}, "2003-09-17 2003-09-18 2003-09-19", "read as %d-%b-%y, and not as %y-%b-%d, which fits all of them, too"},
 		"old years":        {"Date,v\n19-Sep-69,1\n9-Sep-68,2\n", zoom.CSVOptions{}, "1969-09-19 2068-09-09", "%d-%b-%y"},
 		"quarters":         {"period,v\n1974Q1,1\n1974Q4,2\n", zoom.CSVOptions{}, "1974-01-01 1974-10-01", "%YQ%q"},
 		"quarters, minus":  {"date,v\n1974-Q1,1\n1974-q4,2\n", zoom.CSVOptions{}, "1974-01-01 1974-10-01", "%Y-Q%q"},

@@ -55,7 +55,7 @@ func LookParquet(ctx context.Context, obj *objstore.Object, o Options) (Glance, 
 			return g, nil
 		}
 	}
-	g.Sort, g.Warnings = s.t.sorts, s.t.about.Warnings
+	g.Sort, g.Warnings = s.t.asked, s.t.about.Warnings
 	for _, i := range s.t.times {
 		g.Columns[i].Time = true
 	}

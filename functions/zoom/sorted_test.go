@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -59,5 +60,52 @@ func TestSorted(t *testing.T) {
 	}
 	if _, err := grow(t, f, more, zoom.AppendOptions{}); !errors.Is(err, formats.ErrUnsupported) || !strings.Contains(err.Error(), "2026-05-01T00:00:04Z comes behind 2026-05-01T00:00:05Z; line 3 has its earliest time") {
 		t.Error(err)
+	}
+}
+
+// TestSortedByItself: a table with its latest row first, and one of several series below each other, are put in
+// order, with a remark; one whose times go back otherwise is an error.
+func TestSortedByItself(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		days []int
+		want string // of the remark; "": an error
+	}{
+		"latest first":          {[]int{9, 8, 8, 3, 1}, "the latest time comes first: rows are put in the order of their times"},
+		"series":                {[]int{1, 2, 9, 1, 5, 9, 3, 8, 9}, "times begin again 2 times, first in line 5, as in tables of several series below each other: rows are put in the order of their times"},
+		"two rows":              {[]int{2, 1}, ""},
+		"a step back":           {[]int{1, 2, 3, 4, 3, 5, 6}, ""},
+		"one restart":           {[]int{1, 2, 9, 1, 2}, ""},
+		"restarts near the end": {[]int{1, 2, 9, 1, 5, 9, 6, 8, 9}, ""},
+		"in no order":           {[]int{9, 1, 8, 2}, ""},
+	} {
+		text := "date,a\n"
+		for i, d := range c.days {
+			text += fmt.Sprintf("2026-05-%02d,%d\n", d, i)
+		}
+		s, err := series(t, "x.csv", []byte(text), nil)
+		if c.want == "" {
+			if !errors.Is(err, formats.ErrUnsupported) || !strings.Contains(err.Error(), "its times go back") {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil || !slices.Contains(s.About().Warnings, c.want) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		last := int64(math.MinInt64)
+		err = s.Each(t.Context(), 4, func(b *zoom.Block) error {
+			for _, at := range b.Columns[0].Stamps {
+				if at < last {
+					t.Errorf("%s: %d behind %d", name, at, last)
+				}
+				last = at
+			}
+			return nil
+		})
+		if err != nil || last == math.MinInt64 {
+			t.Errorf("%s: %d, %v", name, last, err)
+		}
 	}
 }
