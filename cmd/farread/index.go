@@ -61,7 +61,7 @@ the file on that server, not about a copy.`,
   farread index s3://arrays/foreign.b2nd --ranges
   farread index s3://frames/foreign/data_0.gulp
   farread index s3://arrays/era5/
-  farread index https://data.example/foreign.b2nd -o foreign.b2nd.fri
+  farread index https://host/foreign.b2nd -o foreign.b2nd.fri
   farread index day.zoom --json
   farread explain s3://series/foreign.zoom --track 1 --width 2000`,
 		Args: exactly("URI"),
