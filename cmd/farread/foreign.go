@@ -123,7 +123,7 @@ func notRead(srcs []string, err error) error {
 			if e, ok := errors.AsType[*formats.Error](err); ok && e.Format == zarr.Format {
 				return err
 			}
-			return fmt.Errorf("%w (Zarr becomes a .b2nd, or a folder of them with --format b2nd)", err)
+			return fmt.Errorf("%w (Zarr becomes a .b2nd, or a folder/ of them)", err)
 		}
 		if kind == "Parquet" {
 			if e, ok := errors.AsType[*formats.Error](err); ok && e.Format == "parquet" {

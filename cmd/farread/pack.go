@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +27,8 @@ const packLong = `Pack uploads into a dataset. DST decides what is made:
                          is there is appended to; a chunk ends with the id by
                          which its data reach --chunk bytes
   x.b2nd                 an n-dimensional array
-  folder/ --format b2nd  one array for each member of a .npz, or array of a Zarr group
+  folder/ --format b2nd  one array for each member of a .npz, or array of a Zarr group;
+                         of .npz, .zarr and .zarr.zip without --format, too
   x.b2frame              the bytes of any file as a Blosc2 frame
   x.blp                  records, files or bytes as Bloscpack
   x.zoom                 a long series of samples with summaries of them
@@ -69,8 +71,8 @@ SRC may be Zarr, version 2 or 3: x.zarr, a folder, a prefix of a bucket or a fol
 a plain HTTP server; an array in one (x.zarr/temp); or a .zip whose top or only folder
 is Zarr. It keeps its chunks, of shards those within, unless --chunk-shape or --for is
 given, and names of axes, attributes and the fill value. A group becomes an array for
-each of its own, in folder/ with --format b2nd, or one of them with --member. A .b2nd is
-packed anew, with what its items mean: in other chunks, or by another --codec.
+each of its own, in folder/, or one of them with --member. A .b2nd is packed anew, with
+what its items mean: in other chunks, or by another --codec.
 
 A .b2nd or .b2frame has an index of where the blocks of its chunks begin, if that takes
 at most 2 %: always with --index, never with --index=false. Slices from afar take fewer
@@ -192,6 +194,14 @@ func packerOf(dst target, f *packFlags, cmd *cobra.Command) (*packer, error) {
 	return &list[i], nil
 }
 
+// manyArrays reports whether all of srcs have arrays in them, by their names: a folder is for these.
+func manyArrays(srcs []string) bool {
+	return !slices.ContainsFunc(srcs, func(src string) bool {
+		name := strings.TrimSuffix(src, "/")
+		return !strings.HasSuffix(name, ".npz") && !strings.HasSuffix(name, ".zarr") && !strings.HasSuffix(name, zarrZipSuffix)
+	})
+}
+
 func newPack(a *app) *cobra.Command {
 	var f packFlags
 	c := &cobra.Command{
@@ -204,7 +214,7 @@ func newPack(a *app) *cobra.Command {
   farread pack temperature.npy s3://arrays/series.b2nd --for series
   farread pack --append today.npy s3://arrays/temperature.b2nd
   farread pack t2m.npy t2m.b2nd --dims time,lat,lon --coord time=time.npy --attrs t2m.json
-  farread pack era5.zarr s3://arrays/era5/ --format b2nd
+  farread pack era5.zarr s3://arrays/era5/
   farread pack https://host/era5.zarr/t2m t2m.b2nd --chunk-shape 365,90,90
   farread pack grid.raw grid.b2nd --dtype '<f4' --shape 720,1440 --chunk-shape 90,1440
   farread pack events.jsonl s3://logs/events.blp
@@ -231,6 +241,9 @@ func newPack(a *app) *cobra.Command {
 				return at(args[last], err)
 			}
 			dst := target{uri: args[last], bucket: b, key: key}
+			if f.format == "" && !f.more && path.Ext(key) == "" && manyArrays(args[:last]) {
+				f.format = all.B2ND
+			}
 			p, err := packerOf(dst, &f, cmd)
 			if err != nil {
 				return err

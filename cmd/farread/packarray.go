@@ -235,7 +235,7 @@ func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packF
 	}
 	into := strings.HasSuffix(dst.key, "/") || dst.key == "" || path.Ext(dst.key) != pack.ArraySuffix
 	if len(arrays) > 1 && !into {
-		return usagef("%s has %s: name one with --member, or a folder with --format b2nd", srcs[0], human.Plural(int64(len(arrays)), "array"))
+		return usagef("%s has %s: name one with --member, or a folder/", srcs[0], human.Plural(int64(len(arrays)), "array"))
 	}
 	rep := &arrayReport{Format: all.B2ND}
 	if job, u := a.arrayJob(ob, arrays, dst, f); job != nil {

@@ -117,7 +117,7 @@ func (a *app) packZarr(ctx context.Context, src string, n *zarr.Node, dst target
 	}
 	into := strings.HasSuffix(dst.key, "/") || dst.key == "" || path.Ext(dst.key) != pack.ArraySuffix
 	if len(arrays) != 1 && !into {
-		return usagef("%s has %s: name one with --member, or a folder with --format b2nd", src, human.Plural(int64(len(arrays)), "array"))
+		return usagef("%s has %s: name one with --member, or a folder/", src, human.Plural(int64(len(arrays)), "array"))
 	}
 	a.zarrTold(src, arrays)
 	rep := &arrayReport{Format: all.B2ND, Outputs: []string{}}

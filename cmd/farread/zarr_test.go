@@ -92,7 +92,7 @@ func TestPackZarr(t *testing.T) {
 	}
 	for i, src := range []string{in("g.zarr"), in("c.zarr"), srv.URL + "/c.zarr", in("f.zarr.zip")} {
 		out := in("out" + string(rune('0'+i)))
-		run(t, "pack", src, out+"/", "--format", "b2nd")
+		run(t, "pack", src, out+"/")
 		for p, want := range all["group v2"].Arrays {
 			if itemsSum(t, out+"/"+p+".b2nd") != want {
 				t.Errorf("%s, %s: other items", src, p)
