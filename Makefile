@@ -32,7 +32,7 @@ PYTHON    := $(CURDIR)/.venv/bin/python
 LINT      := go tool -modfile=go.tool.mod golangci-lint
 
 # What may be set on the command line.
-T          ?= 5s
+T          ?= 4s
 BENCH      ?= .
 BENCHTIME  ?= 1s
 COUNT      ?= 1
@@ -40,6 +40,8 @@ TESTFLAGS  ?=
 # More than there are cores, so that the scheduler mixes goroutines; 1,4 runs all tests
 # twice and takes twice as long.
 RACE_CPU   ?= 4
+# Their tests start programs, which the race detector does not see.
+NO_RACE    := ^$(MODULE)/e2e/(docs|scenario)$$
 COVER_MIN  ?= 85
 # For the tests of one package: go test's own ten minutes are short on a machine that
 # is busy with something else.
@@ -105,7 +107,7 @@ test-others: need-go ## what test runs besides the library's own module, which c
 .PHONY: race
 race: need-go ## the same under the race detector (needs a C compiler), on RACE_CPU CPUs
 	@command -v "$$(go env CC)" >/dev/null || { echo "race: the race detector needs a C compiler, and $$(go env CC) is missing" >&2; exit 1; }
-	@export CGO_ENABLED=1; $(call in-modules,go test -race -timeout=$(TIMEOUT) -shuffle=on -cpu=$(RACE_CPU) $(TESTFLAGS) ./...)
+	@export CGO_ENABLED=1; $(call in-modules,go test -race -timeout=$(TIMEOUT) -shuffle=on -cpu=$(RACE_CPU) $(TESTFLAGS) $$(go list ./... | grep -vE '$(NO_RACE)'))
 
 .PHONY: soak
 soak: need-go ## workers killed, starved and failed at full scale, into docs/reliability.md (25 minutes, 6 GB of disk)
