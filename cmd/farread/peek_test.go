@@ -97,7 +97,7 @@ func TestPeek(t *testing.T) {
 		"x.tar":      {1, 1, []string{"1 file in the first 64 KiB", "f0.jpg, 98 KiB", "farread pack URI x.tar.gulp"}},
 		"p.png":      {1, 1, []string{"format  png", "40 x 30"}},
 		"q.jpg":      {1, 1, []string{"format  jpeg", "farread pack URI q.gulp"}},
-		"t.parquet":  {2, 1, []string{"rows     51", "farread pack URI t.zoom --sort", "rows are put in the order of their times: 2 go back, the first in row 18"}},
+		"t.parquet":  {2, 1, []string{"rows     51", "farread pack URI t.zoom", "times begin again 2 times, first in row 18, as in tables of several series below each other: rows are put in the order of their times"}},
 	} {
 		uri := web.URL + "/" + name
 		r := runner{}.run(t, "info", uri, "--stats")
