@@ -6,7 +6,6 @@ import (
 
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
-	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/nd"
 	"github.com/farread/farread/formats/predicate"
 	"github.com/farread/farread/rangeio"
@@ -42,18 +41,14 @@ func (a *Array) Scan(ctx context.Context, box Box, p *predicate.Predicate) (*Sca
 		return nil, err
 	}
 	s := &Scan{a: a, box: box, p: p, sieve: &sieve{a: a}, zero: true}
-	if p != nil {
-		v, unused, err := a.sieve(ctx, box, p)
-		if err != nil {
+	if p == nil {
+		s.report.Chunks, s.report.Blocks = a.g.cells(box)
+	} else {
+		var err error
+		if s.sieve, s.zero, s.report, err = a.sift(ctx, box, p); err != nil {
 			return nil, err
 		}
-		s.sieve, s.report.Statistics = v, v.chunk != nil
-		if unused != nil {
-			s.report.Unused = index.Reason(unused)
-		}
-		s.zero = p.Mask(nil, make([]byte, a.g.item))[0] == 1
 	}
-	s.report.Chunks, s.report.Blocks = a.g.cells(box)
 	if box.Empty() {
 		return s, context.Cause(ctx)
 	}

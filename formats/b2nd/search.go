@@ -155,21 +155,29 @@ func (a *Array) search(ctx context.Context, box Box, p *predicate.Predicate, o S
 	if o.Memory <= 0 {
 		o.Memory = DefaultSearchMemory
 	}
-	s := &search{a: a, box: box, p: p, o: o, zero: p.Mask(nil, make([]byte, a.g.item))[0] == 1}
-	v, unused, err := a.sieve(ctx, box, p)
+	s := &search{a: a, box: box, p: p, o: o}
+	var err error
+	s.sieve, s.zero, s.report, err = a.sift(ctx, box, p)
 	if err != nil {
 		return nil, err
 	}
-	s.sieve, s.report.Statistics = v, v.chunk != nil
-	if unused != nil {
-		s.report.Unused = index.Reason(unused)
-	}
-	s.count()
 	return s, nil
 }
 
-// count counts the chunks and blocks of the box.
-func (s *search) count() { s.report.Chunks, s.report.Blocks = s.a.g.cells(s.box) }
+// sift asks the statistics of the array where in a box items may match, and says whether items of zeros do. The
+// report has what is known before any chunk is read.
+func (a *Array) sift(ctx context.Context, box Box, p *predicate.Predicate) (v *sieve, zero bool, r SearchReport, err error) {
+	v, unused, err := a.sieve(ctx, box, p)
+	if err != nil {
+		return nil, false, r, err
+	}
+	r.Statistics = v.chunk != nil
+	if unused != nil {
+		r.Unused = index.Reason(unused)
+	}
+	r.Chunks, r.Blocks = a.g.cells(box)
+	return v, p.Mask(nil, make([]byte, a.g.item))[0] == 1, r, nil
+}
 
 // cells counts the chunks and blocks that have items of a box.
 func (g *geometry) cells(box Box) (chunks, blocks int64) {

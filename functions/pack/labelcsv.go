@@ -103,26 +103,20 @@ func (t *labels) choose(names map[string]int) error {
 
 // commaOf is what lies between the cells of the first line, outside of quotes.
 func commaOf(b []byte) rune {
+	var line []byte
 	quoted := false
-	end := bytes.IndexFunc(b, func(r rune) bool {
-		if r == '"' {
-			quoted = !quoted
-		}
-		return r == '\n' && !quoted
-	})
-	if end < 0 {
-		end = len(b)
-	}
-	quoted = false
-	line := bytes.Map(func(r rune) rune {
-		if r == '"' {
+	for _, c := range b {
+		if c == '"' {
 			quoted = !quoted
 		}
 		if quoted {
-			return -1
+			continue
 		}
-		return r
-	}, b[:end])
+		if c == '\n' {
+			break
+		}
+		line = append(line, c)
+	}
 	if !bytes.ContainsRune(line, ',') {
 		for _, c := range ";\t" {
 			if bytes.ContainsRune(line, c) {

@@ -343,18 +343,23 @@ func (s *spread[T]) emit(w *Window[T]) error {
 	if r, slices := w.run(); r != nil {
 		return s.emitRun(r, w, slices)
 	}
-	n := min(w.held(), s.limit)
-	if err := s.budget.Acquire(s.data, n); err != nil {
+	return s.start(s.budget, min(w.held(), s.limit), func() error { return s.takeAll(w) })
+}
+
+// start waits until there is room for n bytes, and then calls take in a goroutine. The caller has a place in
+// inFlight, which goes back with the room.
+func (s *spread[T]) start(room *semaphore.Weighted, n int64, take func() error) error {
+	if err := room.Acquire(s.data, n); err != nil {
 		<-s.inFlight
 		return context.Cause(s.data)
 	}
 	s.spawned = true
 	s.g.Go(func() error {
 		defer func() {
-			s.budget.Release(n)
+			room.Release(n)
 			<-s.inFlight
 		}()
-		return s.takeAll(w)
+		return take()
 	})
 	return nil
 }

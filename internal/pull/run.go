@@ -64,19 +64,7 @@ func (s *spread[T]) emitRun(r rangeio.Runner, w *Window[T], slices []slice) erro
 	for k := range slices {
 		n = max(n, min(slices[k].cost, s.limit))
 	}
-	if err := s.runs.Acquire(s.data, n); err != nil {
-		<-s.inFlight
-		return context.Cause(s.data)
-	}
-	s.spawned = true
-	s.g.Go(func() error {
-		defer func() {
-			s.runs.Release(n)
-			<-s.inFlight
-		}()
-		return s.takeRun(r, w, slices)
-	})
-	return nil
+	return s.start(s.runs, n, func() error { return s.takeRun(r, w, slices) })
 }
 
 // takeRun reads a run, and takes the parts of each slice as soon as it is there and a

@@ -32,7 +32,7 @@ func (r *Reader) Int() int64 {
 	return v
 }
 
-// Bytes reads n bytes, which stay part of P's memory. n must not be negative.
+// Bytes reads n bytes, which stay part of P's memory.
 func (r *Reader) Bytes(n uint64) []byte {
 	if n > uint64(len(r.P)) {
 		r.Fail()
