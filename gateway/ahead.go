@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"math/bits"
 	"slices"
@@ -336,9 +337,9 @@ func (z *zarrChunk) missing(from, to int64, k farread.Chunker) (list []int64) {
 
 // load reads chunks, and tells of each as it comes.
 func (z *zarrChunk) load(ctx context.Context, r *chunkRun, mine map[int64]*coming, k farread.Chunker, l *loan) {
-	a, list := &z.h.ahead, slices.Sorted(maps.Keys(mine))
+	a, s, list := &z.h.ahead, z.s, slices.Sorted(maps.Keys(mine))
 	defer l.release()
-	ctx, cancel := context.WithTimeout(ctx, z.s.c.Deadline)
+	ctx, cancel := context.WithTimeout(ctx, s.c.Deadline)
 	defer cancel()
 	var mu sync.Mutex
 	_, err := guarded(ctx, func(ctx context.Context) (struct{}, error) {
@@ -349,6 +350,9 @@ func (z *zarrChunk) load(ctx context.Context, r *chunkRun, mine map[int64]*comin
 			delete(mine, i)
 		})
 	})
+	if errors.Is(err, errPanic) { // nobody else would tell of it
+		s.c.Log.ErrorContext(ctx, "read ahead", "err", err)
+	}
 	for i, w := range mine { // who waits for them reads them, and has an error of its own
 		a.came(i, w, nil)
 	}

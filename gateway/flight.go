@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -90,11 +91,14 @@ func (f *flights[T]) run(ctx context.Context, key string, l *flight[T], fn func(
 	close(l.done)
 }
 
+// errPanic is what guarded returns of a panic.
+var errPanic = errors.New("panic")
+
 // guarded turns a panic into an error: nobody else would recover from it.
 func guarded[T any](ctx context.Context, fn func(ctx context.Context) (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			err = fmt.Errorf("%w: %v\n%s", errPanic, p, debug.Stack())
 		}
 	}()
 	return fn(ctx)

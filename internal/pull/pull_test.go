@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -102,7 +103,7 @@ func TestProperties(t *testing.T) { // alone: it counts the buffers of the proce
 			Parts:    pull.Of(parts...),
 			Window:   rapid.Int64Range(0, 500).Draw(t, "window"),
 			First:    rapid.Int64Range(0, 500).Draw(t, "first"),
-			Memory:   rapid.Int64Range(0, 2000).Draw(t, "memory"),
+			Memory:   rapid.OneOf(rapid.Int64Range(0, 2000), rapid.Just[int64](math.MaxInt64)).Draw(t, "memory"),
 			Parallel: rapid.IntRange(0, 4).Draw(t, "parallel"),
 			Room:     rapid.IntRange(0, 20).Draw(t, "room"),
 		}

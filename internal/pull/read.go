@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -307,7 +308,7 @@ type spread[T any] struct {
 func (s *spread[T]) newGroup(ctx context.Context, parallel int) context.Context {
 	s.g, ctx = errgroup.WithContext(ctx)
 	s.inFlight, s.takers = make(chan struct{}, mostInFlight), make(chan struct{}, parallel)
-	s.budget, s.runs = semaphore.NewWeighted(s.limit), semaphore.NewWeighted(s.limit+s.limit/8)
+	s.budget, s.runs = semaphore.NewWeighted(s.limit), semaphore.NewWeighted(s.limit+min(s.limit/8, math.MaxInt64-s.limit))
 	return ctx
 }
 
