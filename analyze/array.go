@@ -62,15 +62,16 @@ type ArrayOptions struct {
 	Source string
 }
 
-// An Array is the job that reduces an array. It is run once.
+// An Array is the [Work] that reduces an array.
 type Array struct {
+	work[*cells.Table]
+
 	a     *b2nd.Array
 	plan  *cells.Plan
 	scan  *b2nd.Scan
 	parts [][]int // chunks of each part
 	known []summary
 	total *cells.Table
-	id    string
 }
 
 // A summary is what the statistics say of some items of a cell.
@@ -123,7 +124,15 @@ func NewArray(ctx context.Context, a *b2nd.Array, o ArrayOptions) (*Array, error
 	}
 	j.cut(rest, &o)
 	j.total = j.plan.NewTable(l.All())
-	j.id = j.identify(&o)
+	j.work = work[*cells.Table]{finish: j.answers, job: Job[*cells.Table]{
+		ID: j.identify(&o), Parts: len(j.parts), Map: j.part,
+		Merge: func(_ int, t *cells.Table) error {
+			j.total.Merge(t)
+			return nil
+		},
+		Encode: func(t *cells.Table) ([]byte, error) { return t.MarshalJSON() },
+		Decode: j.plan.ParseTable,
+	}}
 	return j, nil
 }
 
@@ -215,12 +224,6 @@ func (j *Array) identify(o *ArrayOptions) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ID identifies the plan: source, questions and parts.
-func (j *Array) ID() string { return j.id }
-
-// Parts returns the number of parts.
-func (j *Array) Parts() int { return len(j.parts) }
-
 // Bytes returns how many decoded bytes the chunks of all parts have.
 func (j *Array) Bytes() int64 {
 	n := 0
@@ -254,25 +257,17 @@ func (j *Array) Explain(ctx context.Context) ([]rangeio.Planned, error) {
 	return out, nil
 }
 
-// Run runs the job and returns the answers, in the order of the stats.
-func (j *Array) Run(ctx context.Context, o Options) ([]Result, error) {
-	job := &Job[*cells.Table]{
-		ID: j.id, Parts: len(j.parts), Map: j.part,
-		Merge: func(_ int, t *cells.Table) error {
-			j.total.Merge(t)
-			return nil
-		},
-		Encode: func(t *cells.Table) ([]byte, error) { return t.MarshalJSON() },
-		Decode: j.plan.ParseTable,
-	}
-	if err := Run(ctx, job, o); err != nil {
-		return nil, err
-	}
+// answers are those of the parts and of the statistics.
+func (j *Array) answers(context.Context) (*Answers, error) {
 	cols := j.a.StatColumns()
 	for _, k := range j.known {
 		j.total.AddStats(k.cell, cols, k.stats)
 	}
-	return j.total.Results()
+	list, err := j.total.Results()
+	if err != nil {
+		return nil, err
+	}
+	return &Answers{Shape: j.plan.Shape, Results: list}, nil
 }
 
 // part reduces the items of a part. Blocks come from several goroutines, each of which

@@ -111,7 +111,35 @@ func answer(t *testing.T, a *b2nd.Array, o analyze.ArrayOptions, run analyze.Opt
 	if err != nil {
 		t.Fatal(err)
 	}
-	return text(list)
+	return text(list.Results)
+}
+
+// inPieces answers as machines do that share the parts: each plans the same work, and one
+// takes what the others made.
+func inPieces(t *testing.T, a *b2nd.Array, o analyze.ArrayOptions) string {
+	t.Helper()
+	var works [3]analyze.Work
+	for i := range works {
+		j, err := analyze.NewArray(t.Context(), a, o)
+		if err != nil || i > 0 && j.ID() != works[0].ID() {
+			t.Fatal(err, j.ID())
+		}
+		works[i] = j
+	}
+	for part := range works[0].Parts() {
+		line, err := works[1+part%2].Part(t.Context(), part)
+		if err == nil {
+			err = works[0].Take(part, line)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := works[0].Finish(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text(list.Results)
 }
 
 func text(list []analyze.Result) string {
@@ -156,6 +184,11 @@ func TestSame(t *testing.T) {
 					}
 				}
 			}
+			o := options(t, a, q)
+			o.PartBytes = 5_000
+			if got := inPieces(t, a, o); got != want {
+				t.Errorf("%+v, in pieces: %s, want %s", q, got, want)
+			}
 		}
 	}
 }
@@ -191,7 +224,7 @@ func TestStatistics(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := text(list); got != c.want || r.ChunksRead != c.chunks || r.Chunks != 100 {
+		if got := text(list.Results); got != c.want || r.ChunksRead != c.chunks || r.Chunks != 100 {
 			t.Errorf("%+v: %s, want %s; %+v", c.q, got, c.want, r)
 		}
 	}

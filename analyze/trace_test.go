@@ -63,12 +63,12 @@ func TestRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		local := opened(t, p)
-		if want := answer(t, local, options(t, local, c.q), analyze.Options{Jobs: 1}); text(list) != want {
-			t.Errorf("%s: from afar %s, want %s", c.title, text(list), want)
+		if want := answer(t, local, options(t, local, c.q), analyze.Options{Jobs: 1}); text(list.Results) != want {
+			t.Errorf("%s: from afar %s, want %s", c.title, text(list.Results), want)
 		}
 		r := j.Report()
 		log.Note(fmt.Sprintf("%d parts, %d of %d blocks, %d requests planned", j.Parts(), r.BlocksRead, r.Blocks, len(plan)))
-		log.Note(text(list[:1]))
+		log.Note(text(list.Results[:1]))
 		log.Step(c.title)
 	}
 	log.Golden(t, "testdata/requests.trace")

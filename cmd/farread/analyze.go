@@ -163,7 +163,9 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	x.a.searched(j.Report())
+	if a, ok := j.(*analyze.Array); ok {
+		x.a.searched(a.Report())
+	}
 	if x.explain {
 		return x.tell(ctx, j)
 	}
@@ -176,19 +178,24 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := answers.Write(out, format, j.Shape(), results, int64(x.a.flags.maxMemory)/4); err != nil {
+	if err := answers.Write(out, format, results, int64(x.a.flags.maxMemory)/4); err != nil {
 		return err
 	}
 	return out.Commit()
 }
 
 // job plans the analysis of what was opened.
-func (x *analysis) job(ctx context.Context, c content, list []analyze.Stat) (*analyze.Array, error) {
-	t, ok := c.(*frameContent)
-	arr, isArray := c.dataset().Handle().(*farread.Array)
-	if !ok || !isArray {
-		return nil, fmt.Errorf("analyze takes a b2nd array, and this is a %s: %w", c.dataset().Format(), formats.ErrUnsupported)
+func (x *analysis) job(ctx context.Context, c content, list []analyze.Stat) (analyze.Work, error) {
+	if t, ok := c.(*frameContent); ok {
+		if arr, ok := c.dataset().Handle().(*farread.Array); ok {
+			return x.array(ctx, t, arr, list)
+		}
 	}
+	return nil, fmt.Errorf("analyze takes a b2nd array, and this is a %s: %w", c.dataset().Format(), formats.ErrUnsupported)
+}
+
+// array plans the analysis of an array.
+func (x *analysis) array(ctx context.Context, t *frameContent, arr *farread.Array, list []analyze.Stat) (analyze.Work, error) {
 	if err := refusal(t.d); err != nil {
 		return nil, err
 	}
@@ -224,7 +231,7 @@ func (x *analysis) job(ctx context.Context, c content, list []analyze.Stat) (*an
 }
 
 // results runs the job.
-func (x *analysis) results(ctx context.Context, j *analyze.Array) ([]analyze.Result, error) {
+func (x *analysis) results(ctx context.Context, j analyze.Work) (*analyze.Answers, error) {
 	size := j.Bytes()
 	b := x.a.newBar("analyze", size)
 	defer b.clear()
@@ -250,29 +257,33 @@ func (x *analysis) results(ctx context.Context, j *analyze.Array) ([]analyze.Res
 // An analysisPlan is the JSON of --explain.
 type analysisPlan struct {
 	Plan     string             `json:"plan"`
-	Shape    []int64            `json:"shape"`
+	Shape    []int64            `json:"shape,omitempty"` // of the answers of an array
 	Parts    int                `json:"parts"`
 	Requests int                `json:"requests"` // for items; those that were made for this plan do not count
 	Bytes    int64              `json:"bytes"`
-	Search   *b2nd.SearchReport `json:"search"`
+	Search   *b2nd.SearchReport `json:"search,omitempty"`
 }
 
 // tell tells what would be read.
-func (x *analysis) tell(ctx context.Context, j *analyze.Array) error {
+func (x *analysis) tell(ctx context.Context, j analyze.Work) error {
 	list, err := j.Explain(ctx)
 	if err != nil {
 		return err
 	}
-	r := j.Report()
-	p := analysisPlan{Plan: j.ID(), Shape: j.Shape(), Parts: j.Parts(), Requests: len(list), Search: &r}
+	p := analysisPlan{Plan: j.ID(), Parts: j.Parts(), Requests: len(list)}
 	for _, q := range list {
 		p.Bytes += q.Len
+	}
+	head, tail := "", ""
+	if a, ok := j.(*analyze.Array); ok {
+		r := a.Report()
+		p.Shape, p.Search = a.Shape(), &r
+		head = fmt.Sprintf("%s of %s and %s of %s in ", human.Count(r.ChunksRead), human.Plural(r.Chunks, "chunk"), human.Count(r.BlocksRead), human.Plural(r.Blocks, "block"))
+		tail = "; an answer of shape " + human.Shape(p.Shape)
 	}
 	if x.a.flags.json {
 		return writeJSON(x.a.stdout, p)
 	}
-	_, err = fmt.Fprintf(x.a.stdout, "%s of %s and %s of %s in %s: %s, %s; an answer of shape %s\n",
-		human.Count(r.ChunksRead), human.Plural(r.Chunks, "chunk"), human.Count(r.BlocksRead), human.Plural(r.Blocks, "block"),
-		human.Plural(int64(p.Parts), "part"), human.Plural(int64(p.Requests), "request"), human.Size(p.Bytes), human.Shape(p.Shape))
+	_, err = fmt.Fprintf(x.a.stdout, "%s%s: %s, %s%s\n", head, human.Plural(int64(p.Parts), "part"), human.Plural(int64(p.Requests), "request"), human.Size(p.Bytes), tail)
 	return err
 }

@@ -130,7 +130,7 @@ func answersTo(t *testing.T, r random, a *b2nd.Array, q *asked) []answered {
 		t.Fatalf("%+v: %v", q, err)
 	}
 	var out []answered
-	for _, x := range list {
+	for _, x := range list.Results {
 		out = append(out, answered{x.Stat.Key(), x.Type.String(), x.Shape, x.Items, x.None})
 	}
 	return out

@@ -21,8 +21,9 @@ import (
 // Formats are the names of the formats that Write knows, besides render.Text.
 func Formats() []string { return []string{render.JSON, render.CSV, render.Npy, render.B2nd} }
 
-// Write writes the answers of cells of a shape. memory bounds the buffers of a b2nd.
-func Write(w io.Writer, format string, shape []int64, list []analyze.Result, memory int64) error {
+// Write writes answers. memory bounds the buffers of a b2nd.
+func Write(w io.Writer, format string, a *analyze.Answers, memory int64) error {
+	shape, list := a.Shape, a.Results
 	switch format {
 	case render.JSON:
 		_, err := w.Write(appendJSON(nil, shape, list))
