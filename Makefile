@@ -40,8 +40,14 @@ TESTFLAGS  ?=
 # More than there are cores, so that the scheduler mixes goroutines; 1,4 runs all tests
 # twice and takes twice as long.
 RACE_CPU   ?= 4
-# Their tests start programs, which the race detector does not see.
-NO_RACE    := ^$(MODULE)/e2e/(docs|scenario)$$
+# The race detector looks at tests in which goroutines meet. Those of e2e start programs,
+# which it does not see. Of the commands those run that do several things at a time; the
+# other tests of commands wait for one thing after the other. Cases of fuzzing, fixtures and
+# measured memory are data, which one goroutine looks at: cover runs them.
+RACE_MODULES := . localcloud
+NO_RACE    := ^$(MODULE)/(e2e/.*|cmd/farread)$$
+RACE_SKIP  := ^Fuzz|^Example|Memory|Suite|RoundTrip|Mutations|Traces$$
+RACE_CMD   := Backfill|Raced|Killed|Interrupt|Serve|TestS3|TestCp|TestAnalyze|TestAppendInS3|TestArraysInS3
 COVER_MIN  ?= 85
 # For the tests of one package: go test's own ten minutes are short on a machine that
 # is busy with something else.
@@ -105,9 +111,11 @@ test-others: need-go ## what test runs besides the library's own module, which c
 	@status=0; for m in $(filter-out .,$(MODULES)); do (cd $$m && go test -timeout=$(TIMEOUT) -shuffle=on $(TESTFLAGS) ./...) || status=1; done; $(call test-purego) || status=1; exit $$status
 
 .PHONY: race
-race: need-go ## the same under the race detector (needs a C compiler), on RACE_CPU CPUs
+race: need-go ## tests in which goroutines meet, under the race detector (needs a C compiler), on RACE_CPU CPUs
 	@command -v "$$(go env CC)" >/dev/null || { echo "race: the race detector needs a C compiler, and $$(go env CC) is missing" >&2; exit 1; }
-	@export CGO_ENABLED=1; $(call in-modules,go test -race -timeout=$(TIMEOUT) -shuffle=on -cpu=$(RACE_CPU) $(TESTFLAGS) $$(go list ./... | grep -vE '$(NO_RACE)'))
+	@export CGO_ENABLED=1; race="go test -race -short -timeout=$(TIMEOUT) -shuffle=on -cpu=$(RACE_CPU) $(TESTFLAGS)"; status=0; \
+	for m in $(RACE_MODULES); do (cd $$m && $$race -skip '$(RACE_SKIP)' $$(go list ./... | grep -vE '$(NO_RACE)')) || status=1; done; \
+	$$race -run '$(RACE_CMD)' ./cmd/farread || status=1; exit $$status
 
 .PHONY: soak
 soak: need-go ## workers killed, starved and failed at full scale, into docs/reliability.md (25 minutes, 6 GB of disk)

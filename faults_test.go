@@ -15,6 +15,7 @@ import (
 
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/internal/flawedtest"
+	"github.com/farread/farread/internal/racetest"
 	"github.com/farread/farread/objstore"
 )
 
@@ -171,7 +172,10 @@ func indexVersion(t *testing.T, c *gulp.Chunk) int {
 func TestGulpFaults(t *testing.T) {
 	t.Parallel()
 	t.Run("http", func(t *testing.T) { gulpFaults(t, false) })
-	t.Run("s3", func(t *testing.T) { gulpFaults(t, true) })
+	t.Run("s3", func(t *testing.T) {
+		racetest.Skip(t, racetest.Large)
+		gulpFaults(t, true)
+	})
 }
 
 func gulpFaults(t *testing.T, overS3 bool) {

@@ -12,6 +12,7 @@ import (
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/internal/racetest"
 )
 
 // TestDraftAppends: many appends to a draft, each committed and opened anew, leave no dead
@@ -68,6 +69,7 @@ func TestDraftAppends(t *testing.T) {
 // over those that did not come with the end of the file, and its statistics stay.
 func TestDraftStatistics(t *testing.T) {
 	t.Parallel()
+	racetest.Skip(t, racetest.Alone)
 	const rows, row = 1200, 32 * 32
 	m := b2nd.Meta{Shape: []int64{rows, 32, 32}, ChunkShape: []int{1, 32, 32}, BlockShape: []int{1, 8, 32}, DType: "<i4"}
 	r := rand.New(rand.NewPCG(7, 8))

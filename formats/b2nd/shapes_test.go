@@ -11,6 +11,7 @@ import (
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/internal/racetest"
 )
 
 func TestDefaultShapes(t *testing.T) {
@@ -73,6 +74,7 @@ func TestDefaultShapesHold(t *testing.T) {
 
 // The shape that was not given follows from the other.
 func TestOneShape(t *testing.T) {
+	racetest.Skip(t, racetest.Alone)
 	for _, x := range []struct{ chunk, block, wantChunk, wantBlock []int }{
 		{chunk: []int{30, 2000}, wantChunk: []int{30, 2000}, wantBlock: []int{3, 2000}},
 		{chunk: []int{1, 7}, wantChunk: []int{1, 7}, wantBlock: []int{1, 7}},

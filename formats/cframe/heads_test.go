@@ -9,6 +9,7 @@ import (
 
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/internal/heaptest"
+	"github.com/farread/farread/internal/racetest"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -33,6 +34,7 @@ func manyTimes(t *testing.T, n int, blocks [][]byte) []byte {
 // TestHeadsOfManyChunks: what is kept of the first bytes of many chunks, while blocks of
 // them are read, is within the memory of the read.
 func TestHeadsOfManyChunks(t *testing.T) { // alone: it looks at the heap
+	racetest.Skip(t, racetest.Measures)
 	const n = 3000
 	for _, c := range []struct{ blocks, size int }{{128, 33 << 10}, {20_000, 210}} {
 		blocks := make([][]byte, c.blocks)
