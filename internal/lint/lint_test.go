@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -299,38 +300,11 @@ func TestLayers(t *testing.T) {
 		for _, rule := range l.deny {
 			seen[rule] = true
 		}
-		t.Run(l.file, func(t *testing.T) {
+	}
+	for i, b := range batches(layers()) {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			t.Parallel()
-			imports := append(slices.Collect(maps.Keys(l.deny)), l.allow...)
-			files := map[string]string{l.file: source("x", imports)}
-			for i, p := range imports {
-				imports[i] = full(p)
-			}
-			dir := write(t, files, imports)
-			want := make(map[string]bool)
-			for p, rule := range l.deny {
-				want[full(p)+" "+rule] = true
-			}
-			got := make(map[string]bool)
-			denied := make(map[string]bool)
-			for _, is := range run(t, dir, "--enable-only=depguard") {
-				m := complaint.FindStringSubmatch(is.Text)
-				if m == nil {
-					t.Fatalf("%s: %s: not about an import", is.FromLinter, is.Text)
-				}
-				denied[m[1]] = true
-				if key := m[1] + " " + m[2]; want[key] || !denies(l, m[1]) {
-					got[key] = true
-				}
-			}
-			if d := cmp.Diff(want, got); d != "" {
-				t.Errorf("complaints (-want +got):\n%s", d)
-			}
-			for _, p := range l.allow {
-				if denied[full(p)] {
-					t.Errorf("%s may import %s", l.file, p)
-				}
-			}
+			checkLayers(t, b)
 		})
 	}
 	for _, rule := range rules(t) {
@@ -340,6 +314,104 @@ func TestLayers(t *testing.T) {
 	}
 	if len(rules(t)) < 15 {
 		t.Errorf("only the rules %v were found in .golangci.yml", rules(t))
+	}
+}
+
+// A batch are layers that one module may have: none imports another in a circle.
+type batch struct {
+	layers  []layer
+	imports map[string][]string // of our packages, by folder
+}
+
+// batches puts each layer into the first batch that it fits into.
+func batches(all []layer) []*batch {
+	var out []*batch
+	for _, l := range all {
+		i := slices.IndexFunc(out, func(b *batch) bool { return b.fits(l) })
+		if i < 0 {
+			i = len(out)
+			out = append(out, &batch{imports: map[string][]string{}})
+		}
+		out[i].layers = append(out[i].layers, l)
+		dir := l.dir()
+		out[i].imports[dir] = append(out[i].imports[dir], l.imports()...)
+	}
+	return out
+}
+
+// dir is the folder of the layer's file, as its imports name folders.
+func (l layer) dir() string {
+	if d := path.Dir(l.file); d != "." {
+		return "/" + d
+	}
+	return ""
+}
+
+// imports are those of the layer's file.
+func (l layer) imports() []string { return append(slices.Collect(maps.Keys(l.deny)), l.allow...) }
+
+// fits reports whether nothing that l imports leads back to l.
+func (b *batch) fits(l layer) bool {
+	dir, seen, next := l.dir(), map[string]bool{}, l.imports()
+	for len(next) > 0 {
+		p := next[0]
+		if next = next[1:]; p == dir {
+			return false
+		}
+		if !seen[p] {
+			seen[p] = true
+			next = append(next, b.imports[p]...)
+		}
+	}
+	return true
+}
+
+// checkLayers lints the files of a batch as one module.
+func checkLayers(t *testing.T, b *batch) {
+	t.Helper()
+	files := make(map[string]string)
+	var imports []string
+	for _, l := range b.layers {
+		files[l.file] = source("x", l.imports())
+		for _, p := range l.imports() {
+			imports = append(imports, full(p))
+		}
+	}
+	complaints := make(map[string][][]string) // by file
+	for _, is := range run(t, write(t, files, imports), "--enable-only=depguard") {
+		m := complaint.FindStringSubmatch(is.Text)
+		if m == nil {
+			t.Fatalf("%s: %s: not about an import", is.FromLinter, is.Text)
+		}
+		complaints[is.Pos.Filename] = append(complaints[is.Pos.Filename], m[1:])
+	}
+	for _, l := range b.layers {
+		l.check(t, complaints[l.file])
+	}
+}
+
+// check compares the complaints about the layer's file, each an import and a rule.
+func (l layer) check(t *testing.T, complaints [][]string) {
+	t.Helper()
+	want := make(map[string]bool)
+	for p, rule := range l.deny {
+		want[full(p)+" "+rule] = true
+	}
+	got := make(map[string]bool)
+	denied := make(map[string]bool)
+	for _, m := range complaints {
+		denied[m[0]] = true
+		if key := m[0] + " " + m[1]; want[key] || !denies(l, m[0]) {
+			got[key] = true
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s: complaints (-want +got):\n%s", l.file, d)
+	}
+	for _, p := range l.allow {
+		if denied[full(p)] {
+			t.Errorf("%s may import %s", l.file, p)
+		}
 	}
 }
 
@@ -396,7 +468,7 @@ func Exported() error { // revive:exported
 // TestCode: the linters other than depguard are on and see what they should.
 func TestCode(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
+	cases := []struct {
 		file  string
 		quiet []string // rules that this file is free of
 	}{
@@ -407,27 +479,32 @@ func TestCode(t *testing.T) {
 		{"scripts/tool/x.go", []string{"forbidigo:os.Getenv", "forbidigo:os.Exit"}},
 		{"localcloud/x.go", []string{"forbidigo:os.Getenv", "forbidigo:os.Exit"}},
 		{"functions/bootstrap/x.go", []string{"forbidigo:os.Getenv", "forbidigo:os.Exit"}},
-	} {
-		t.Run(c.file, func(t *testing.T) {
-			t.Parallel()
-			dir := write(t, map[string]string{c.file: badCode}, nil)
-			got := make(map[int][]string)
-			for _, is := range run(t, dir) {
-				got[is.Pos.Line] = append(got[is.Pos.Line], is.FromLinter+":"+is.Text)
-			}
-			for i, line := range strings.Split(badCode, "\n") {
-				_, wants, _ := strings.Cut(line, " // ")
-				for w := range strings.FieldsSeq(wants) {
-					linter, word, _ := strings.Cut(w, ":")
-					found := slices.ContainsFunc(got[i+1], func(s string) bool {
-						return strings.HasPrefix(s, linter+":") && strings.Contains(s, word)
-					})
-					if quiet := slices.Contains(c.quiet, w); found == quiet {
-						t.Errorf("line %d: %s: complaint %v, want %v: %q\n%s", i+1, w, found, !quiet, got[i+1], line)
-					}
+	}
+	files := map[string]string{}
+	for _, c := range cases {
+		files[c.file] = badCode
+	}
+	got := make(map[string]map[int][]string) // complaints by file and line
+	for _, is := range run(t, write(t, files, nil)) {
+		if got[is.Pos.Filename] == nil {
+			got[is.Pos.Filename] = map[int][]string{}
+		}
+		got[is.Pos.Filename][is.Pos.Line] = append(got[is.Pos.Filename][is.Pos.Line], is.FromLinter+":"+is.Text)
+	}
+	for _, c := range cases {
+		for i, line := range strings.Split(badCode, "\n") {
+			_, wants, _ := strings.Cut(line, " // ")
+			for w := range strings.FieldsSeq(wants) {
+				linter, word, _ := strings.Cut(w, ":")
+				list := got[c.file][i+1]
+				found := slices.ContainsFunc(list, func(s string) bool {
+					return strings.HasPrefix(s, linter+":") && strings.Contains(s, word)
+				})
+				if quiet := slices.Contains(c.quiet, w); found == quiet {
+					t.Errorf("%s:%d: %s: complaint %v, want %v: %q\n%s", c.file, i+1, w, found, !quiet, list, line)
 				}
 			}
-		})
+		}
 	}
 }
 
