@@ -40,6 +40,8 @@ TESTFLAGS  ?=
 # More than there are cores, so that the scheduler mixes goroutines; 1,4 runs all tests
 # twice and takes twice as long.
 RACE_CPU   ?= 4
+# A third of the time of tests is collecting garbage, and none that measures memory is raced.
+RACE_GOGC  ?= 300
 # The race detector looks at tests in which goroutines meet. Those of e2e start programs,
 # which it does not see. Of the commands those run that do several things at a time; the
 # other tests of commands wait for one thing after the other. Cases of fuzzing, fixtures and
@@ -113,7 +115,7 @@ test-others: need-go ## what test runs besides the library's own module, which c
 .PHONY: race
 race: need-go ## tests in which goroutines meet, under the race detector (needs a C compiler), on RACE_CPU CPUs
 	@command -v "$$(go env CC)" >/dev/null || { echo "race: the race detector needs a C compiler, and $$(go env CC) is missing" >&2; exit 1; }
-	@export CGO_ENABLED=1; race="go test -race -short -timeout=$(TIMEOUT) -shuffle=on -cpu=$(RACE_CPU) $(TESTFLAGS)"; status=0; \
+	@export CGO_ENABLED=1 GOGC=$(RACE_GOGC); race="go test -race -short -timeout=$(TIMEOUT) -shuffle=on -cpu=$(RACE_CPU) $(TESTFLAGS)"; status=0; \
 	for m in $(RACE_MODULES); do (cd $$m && $$race -skip '$(RACE_SKIP)' $$(go list ./... | grep -vE '$(NO_RACE)')) || status=1; done; \
 	$$race -run '$(RACE_CMD)' ./cmd/farread || status=1; exit $$status
 
