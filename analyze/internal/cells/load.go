@@ -4,11 +4,13 @@ import (
 	"encoding/binary"
 	"math"
 
+	"github.com/farread/farread/analyze/internal/exact"
+	"github.com/farread/farread/analyze/internal/vec"
 	"github.com/farread/farread/formats/dtype"
 )
 
-// tileLen is how many items are added at a time.
-const tileLen = 4096
+// tileLen is how many items are added at a time: few enough to stay in the fastest cache.
+const tileLen = exact.Tile
 
 // A tile has items of one cell as numbers: in f those of floats and the real parts of
 // complex numbers, in i integers; 64-bit unsigned ones lessened by 2^63, so that they keep
@@ -18,6 +20,8 @@ type tile struct {
 	f  [tileLen]float64
 	im [tileLen]float64
 	i  [tileLen]int64
+	// Extremes of floats.
+	lo, hi float64
 	// Numbers of the items among those of their cell in the piece: seq0 and those that
 	// follow it, or, if items were left out, seq.
 	seq0   int
@@ -57,6 +61,10 @@ func loadFloats(size int, order binary.ByteOrder) load {
 	case size == 4 && order == binary.LittleEndian:
 		return func(t *tile, p []byte, stride, n int) {
 			out := t.f[t.n : t.n+n]
+			if stride == size {
+				vec.Widen(out, p)
+				return
+			}
 			for k := range out {
 				out[k] = float64(math.Float32frombits(binary.LittleEndian.Uint32(p[k*stride:])))
 			}

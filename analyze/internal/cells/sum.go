@@ -8,16 +8,20 @@ import (
 )
 
 // addFloats adds the floats of a tile to a cell, but for counts and extremes.
-func (s *state) addFloats(c *column, in int64, t *tile) {
+func (s *state) addFloats(c *column, in int64, t *tile, room *exact.Room) {
 	list := t.f[:t.n]
-	if s.sum != nil {
+	switch {
+	case s.sum == nil:
+	case c.class == pairs:
 		s.sum[in].AddAll(list)
+	default:
+		s.sum[in].AddWithin(list, max(-t.lo, t.hi), room)
 	}
 	if s.imag != nil {
 		s.imag[in].AddAll(t.im[:t.n])
 	}
 	if s.squares != nil {
-		s.squares[in].AddSquares(list)
+		s.squares[in].AddSquaresWithin(list, max(-t.lo, t.hi), room)
 	}
 	s.addBins(c, in, list)
 }
