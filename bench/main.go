@@ -128,6 +128,8 @@ func jobs() []job {
 		{"npy-to-b2nd", npyToB2nd},
 		{"local-slices", localSlices},
 		{"sorted-column", sortedColumn},
+		{"analyze-array", analyzeArray},
+		{"analyze-where", analyzeWhere},
 		{"bloscpack-decode", bloscpackDecode},
 		{"bloscpack-lines", bloscpackLines},
 		{"bloscpack-item", bloscpackItem},
