@@ -192,7 +192,7 @@ func (a *Adder) flush(t *Table, c int, in int64) {
 	tl.n, tl.sparse, tl.seq0 = 0, false, a.seq
 }
 
-// tidy drops the items that are NaN, and returns how many. It finds the extremes of floats.
+// tidy drops the items that are NaN, and returns how many. It finds the extremes.
 func (t *tile) tidy(c class) (dropped int) {
 	switch c {
 	case floats:
@@ -205,11 +205,15 @@ func (t *tile) tidy(c class) (dropped int) {
 		}
 	case pairs:
 		dropped = t.drop(func(k int) bool { return t.f[k] != t.f[k] || t.im[k] != t.im[k] })
-	case times:
-		if slices.Contains(t.i[:t.n], math.MinInt64) {
-			dropped = t.drop(func(k int) bool { return t.i[k] == math.MinInt64 })
-		}
 	case ints, unsigned:
+		t.least, t.great = bounds(t.i[:t.n])
+	case times:
+		if t.least, t.great = bounds(t.i[:t.n]); t.least == math.MinInt64 {
+			dropped = t.drop(func(k int) bool { return t.i[k] == math.MinInt64 })
+			if t.n > 0 {
+				t.least, t.great = bounds(t.i[:t.n])
+			}
+		}
 	}
 	return dropped
 }
@@ -248,21 +252,21 @@ func (a *Adder) extremes(c *column, s *state, in int64) {
 		})
 		return
 	}
-	lo, hi := bounds(t.i[:t.n])
-	s.extreme(in, uint64(lo)^1<<63, uint64(hi)^1<<63, func() (int64, int64) {
-		return a.place(t.seqOf(slices.Index(t.i[:t.n], lo))), a.place(t.seqOf(slices.Index(t.i[:t.n], hi)))
+	s.extreme(in, uint64(t.least)^1<<63, uint64(t.great)^1<<63, func() (int64, int64) {
+		return a.place(t.seqOf(slices.Index(t.i[:t.n], t.least))), a.place(t.seqOf(slices.Index(t.i[:t.n], t.great)))
 	})
 }
 
 func bounds(list []int64) (lo, hi int64) {
 	lo, hi = list[0], list[0]
+	for len(list) > 4 { // the processor works on four at a time
+		q := list[:4]
+		lo = min(lo, min(min(q[0], q[1]), min(q[2], q[3])))
+		hi = max(hi, max(max(q[0], q[1]), max(q[2], q[3])))
+		list = list[4:]
+	}
 	for _, x := range list {
-		if x < lo {
-			lo = x
-		}
-		if x > hi {
-			hi = x
-		}
+		lo, hi = min(lo, x), max(hi, x)
 	}
 	return lo, hi
 }
