@@ -23,25 +23,22 @@ import (
 // fourStats are what the sides are asked: the peers have no others that need all items.
 const fourStats = "mean,std,min,max"
 
-// analyzeArray finds mean, deviation and extremes of an array in zstd 1, in a file and from
-// a server that is 30 ms away: ours, python-blosc2 of the same file, and dask of a Zarr
-// store with the same chunks. Each side opens its array anew.
-func analyzeArray(ctx context.Context, b *bench) ([]row, error) {
-	p, err := b.python(ctx, "analyze", "import blosc2, dask.array, fsspec, aiohttp, zarr, obstore", analyzeScript)
+// analyzeLocal finds mean, deviation and extremes of an array in zstd 1 in a file: ours,
+// python-blosc2 of the same file, and dask of a Zarr store with the same chunks. Each side
+// opens its array anew.
+func analyzeLocal(ctx context.Context, b *bench) ([]row, error) {
+	p, x, err := b.analyzedArray(ctx)
 	if err != nil {
 		return nil, err
 	}
-	x, err := b.newAnalyzed(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(x.c.dir) }() // 2 GB that no other job needs
-	local, err := b.analyzed(ctx, p, x, "a local file", x.c.dir, []analyst{
-		{"python-blosc2, four lazy expressions", "lazy", x.c.name + ".b2nd", nil, 1.5},
-		{"python-blosc2, all into memory, then NumPy", "whole", x.c.name + ".b2nd", nil, 0},
-		{"dask + zarr + obstore, our chunks", "graph", "zarr", x.rows(1, 0), 2},
-		{"dask + zarr + obstore, eight of our chunks each", "graph", "zarr", x.rows(8, 0), 2},
-	})
+	return b.analyzed(ctx, p, x, "a local file", x.c.dir, append(x.blosc2(),
+		analyst{"dask + zarr + obstore, our chunks", "graph", "zarr", x.rows(1, 0), 2},
+		analyst{"dask + zarr + obstore, eight of our chunks each", "graph", "zarr", x.rows(8, 0), 2}))
+}
+
+// analyzeAfar does the same from a server that is 30 ms away.
+func analyzeAfar(ctx context.Context, b *bench) ([]row, error) {
+	p, x, err := b.analyzedArray(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -50,20 +47,28 @@ func analyzeArray(ctx context.Context, b *bench) ([]row, error) {
 		return nil, err
 	}
 	defer s.close()
-	far, err := b.analyzed(ctx, p, x, "rtt30", "http://"+s.l.Addr().String(), []analyst{
-		{"python-blosc2, four lazy expressions", "lazy", x.c.name + ".b2nd", nil, 1.5},
-		{"python-blosc2, all into memory, then NumPy", "whole", x.c.name + ".b2nd", nil, 0},
-		{"dask + zarr + obstore, our chunks, 2 threads", "graph", "zarr", x.rows(1, 0), 2},
-		{"dask + zarr + obstore, our chunks, 32 threads", "graph", "zarr", x.rows(1, 32), 2},
-		{"dask + zarr + obstore, 16 of our chunks each", "graph", "zarr", x.rows(16, 0), 2},
-	})
-	return append(local, far...), err
+	return b.analyzed(ctx, p, x, "rtt30", "http://"+s.l.Addr().String(), append(x.blosc2(),
+		analyst{"dask + zarr + obstore, our chunks, 2 threads", "graph", "zarr", x.rows(1, 0), 2},
+		analyst{"dask + zarr + obstore, our chunks, 32 threads", "graph", "zarr", x.rows(1, 32), 2},
+		analyst{"dask + zarr + obstore, 16 of our chunks each", "graph", "zarr", x.rows(16, 0), 2}))
 }
 
 // An analyzedSet is an array as a b2nd and as a Zarr store with the same chunks, in a folder.
 type analyzedSet struct {
 	c     *cube
 	chunk int // rows of a chunk
+}
+
+// analyzedArray starts the peers and makes the array, once.
+func (b *bench) analyzedArray(ctx context.Context) (*python, *analyzedSet, error) {
+	p, err := b.python(ctx, "analyze", "import blosc2, dask.array, fsspec, aiohttp, zarr, obstore", analyzeScript)
+	if err != nil {
+		return nil, nil, err
+	}
+	if b.array == nil {
+		b.array, err = b.newAnalyzed(ctx, p)
+	}
+	return p, b.array, err
 }
 
 func (b *bench) newAnalyzed(ctx context.Context, p *python) (*analyzedSet, error) {
@@ -92,6 +97,14 @@ func (b *bench) newAnalyzed(ctx context.Context, p *python) (*analyzedSet, error
 		return nil, err
 	}
 	return &analyzedSet{c, a.Meta().ChunkShape[0]}, os.Remove(c.npy())
+}
+
+// blosc2 are the ways of python-blosc2.
+func (x *analyzedSet) blosc2() []analyst {
+	return []analyst{
+		{"python-blosc2, four lazy expressions", "lazy", x.c.name + ".b2nd", nil, 1.5},
+		{"python-blosc2, all into memory, then NumPy", "whole", x.c.name + ".b2nd", nil, 0},
+	}
 }
 
 // rows are the arguments of a graph whose chunks are n of ours.
