@@ -106,7 +106,7 @@ test: need-go ## all tests that need nothing but Go
 	@$(call test-purego)
 
 # What other processors run.
-test-purego = go test -tags purego $(TESTFLAGS) ./internal/filter ./internal/adler
+test-purego = go test -tags purego $(TESTFLAGS) ./internal/filter ./internal/adler ./analyze/internal/vec ./analyze/internal/exact
 
 .PHONY: test-others
 test-others: need-go ## what test runs besides the library's own module, which cover runs
@@ -238,8 +238,8 @@ lint-selftest: need-go ## prove that each layer rule of .golangci.yml bites
 
 .PHONY: generate-check
 generate-check: need-go ## generated assembly is what its generator makes
-	go generate ./internal/filter ./internal/adler
-	git diff --exit-code -- internal/filter/kernels_amd64.go internal/filter/kernels_amd64.s internal/adler/sum_amd64.go internal/adler/sum_amd64.s
+	go generate ./internal/filter ./internal/adler ./analyze/internal/vec
+	git diff --exit-code -- internal/filter/kernels_amd64.go internal/filter/kernels_amd64.s internal/adler/sum_amd64.go internal/adler/sum_amd64.s analyze/internal/vec/vec_amd64.go analyze/internal/vec/vec_amd64.s
 
 .PHONY: fmt
 fmt: need-go ## format the code

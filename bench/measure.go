@@ -23,6 +23,7 @@ type bench struct {
 	log       io.Writer
 
 	stack *teststack.Stack
+	array *analyzedSet       // of the rows analyze-*
 	peers map[string]*python // peers by module
 }
 

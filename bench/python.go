@@ -36,6 +36,9 @@ var loadScript string
 //go:embed peer_loader.py
 var loaderScript string
 
+//go:embed peer_analyze.py
+var analyzeScript string
+
 //go:embed peer_zarr.py
 var zarrScript string
 
@@ -132,6 +135,7 @@ func (p *python) close() {
 type work struct {
 	frames, bytes int64
 	sum           uint32
+	cpu           time.Duration // of the peer's process, where the job tells it
 }
 
 // side is a job of the peer's, whose work is put into *w.
@@ -148,11 +152,12 @@ func (p *python) side(w *work, args ...string) side {
 			Seconds       float64
 			Frames, Bytes int64
 			Sum           uint32
+			CPU           float64
 		}
 		if err := p.answer(&a); err != nil {
 			return 0, errors.Join(fmt.Errorf("peer's %s", strings.Join(args, " ")), err)
 		}
-		*w = work{a.Frames, a.Bytes, a.Sum}
+		*w = work{a.Frames, a.Bytes, a.Sum, time.Duration(a.CPU * 1e9)}
 		return time.Duration(a.Seconds * 1e9), nil
 	}
 }

@@ -3,6 +3,9 @@ package cells
 import (
 	"math"
 	"slices"
+
+	"github.com/farread/farread/analyze/internal/exact"
+	"github.com/farread/farread/analyze/internal/vec"
 )
 
 // A Piece is a part of the items of the box: along axis i N[i] items, of which the first
@@ -21,6 +24,7 @@ type Adder struct {
 	plan  *Plan
 	loads []load
 	tile  tile
+	room  exact.Room
 
 	// Of the items of one cell in a piece.
 	piece   *Piece
@@ -171,7 +175,7 @@ func (t *tile) move(to, from int) {
 func (a *Adder) flush(t *Table, c int, in int64) {
 	col, s, tl := a.plan.columns[c], &t.states[c], &a.tile
 	if tl.n > 0 {
-		s.nan[in] += int64(a.drop(col.class))
+		s.nan[in] += int64(tl.tidy(col.class))
 	}
 	if n := tl.n; n > 0 {
 		if col.order {
@@ -180,7 +184,7 @@ func (a *Adder) flush(t *Table, c int, in int64) {
 		s.count[in] += int64(n)
 		switch col.class {
 		case floats, pairs:
-			s.addFloats(col, in, tl)
+			s.addFloats(col, in, tl, &a.room)
 		case ints, unsigned, times:
 			s.addInts(col, in, tl)
 		}
@@ -188,39 +192,36 @@ func (a *Adder) flush(t *Table, c int, in int64) {
 	tl.n, tl.sparse, tl.seq0 = 0, false, a.seq
 }
 
-// drop drops the items that are NaN, and returns how many.
-func (a *Adder) drop(c class) int {
-	t := &a.tile
-	isNaN := func(k int) bool { return t.f[k] != t.f[k] }
-	some := 0
+// tidy drops the items that are NaN, and returns how many. It finds the extremes.
+func (t *tile) tidy(c class) (dropped int) {
 	switch c {
 	case floats:
-		for _, x := range t.f[:t.n] {
-			if x != x {
-				some++
+		var nan bool
+		if t.lo, t.hi, nan = vec.Bounds(t.f[:t.n]); nan {
+			dropped = t.drop(func(k int) bool { return t.f[k] != t.f[k] })
+			if t.n > 0 {
+				t.lo, t.hi, _ = vec.Bounds(t.f[:t.n])
 			}
 		}
 	case pairs:
-		isNaN = func(k int) bool { return t.f[k] != t.f[k] || t.im[k] != t.im[k] }
-		for k := range t.n {
-			if isNaN(k) {
-				some++
-			}
-		}
-	case times:
-		isNaN = func(k int) bool { return t.i[k] == math.MinInt64 }
-		for _, x := range t.i[:t.n] {
-			if x == math.MinInt64 {
-				some++
-			}
-		}
+		dropped = t.drop(func(k int) bool { return t.f[k] != t.f[k] || t.im[k] != t.im[k] })
 	case ints, unsigned:
+		t.least, t.great = bounds(t.i[:t.n])
+	case times:
+		if t.least, t.great = bounds(t.i[:t.n]); t.least == math.MinInt64 {
+			dropped = t.drop(func(k int) bool { return t.i[k] == math.MinInt64 })
+			if t.n > 0 {
+				t.least, t.great = bounds(t.i[:t.n])
+			}
+		}
 	}
-	if some == 0 {
-		return 0
-	}
-	to := 0
-	for k := range t.n {
+	return dropped
+}
+
+// drop drops the items that are NaN, and returns how many.
+func (t *tile) drop(isNaN func(k int) bool) int {
+	to, n := 0, t.n
+	for k := range n {
 		if isNaN(k) {
 			continue
 		}
@@ -228,8 +229,10 @@ func (a *Adder) drop(c class) int {
 		t.seq[to] = int32(t.seqOf(k))
 		to++
 	}
-	t.n, t.sparse = to, true
-	return some
+	if to < n {
+		t.n, t.sparse = to, true
+	}
+	return n - to
 }
 
 // seqOf returns the number of item k of the tile among those of the cell in the piece.
@@ -244,27 +247,26 @@ func (t *tile) seqOf(k int) int {
 func (a *Adder) extremes(c *column, s *state, in int64) {
 	t := &a.tile
 	if c.class == floats {
-		lo, hi := bounds(t.f[:t.n])
-		s.extreme(in, floatKey(lo), floatKey(hi), func() (int64, int64) {
-			return a.place(t.seqOf(slices.Index(t.f[:t.n], lo))), a.place(t.seqOf(slices.Index(t.f[:t.n], hi)))
+		s.extreme(in, floatKey(t.lo), floatKey(t.hi), func() (int64, int64) {
+			return a.place(t.seqOf(slices.Index(t.f[:t.n], t.lo))), a.place(t.seqOf(slices.Index(t.f[:t.n], t.hi)))
 		})
 		return
 	}
-	lo, hi := bounds(t.i[:t.n])
-	s.extreme(in, uint64(lo)^1<<63, uint64(hi)^1<<63, func() (int64, int64) {
-		return a.place(t.seqOf(slices.Index(t.i[:t.n], lo))), a.place(t.seqOf(slices.Index(t.i[:t.n], hi)))
+	s.extreme(in, uint64(t.least)^1<<63, uint64(t.great)^1<<63, func() (int64, int64) {
+		return a.place(t.seqOf(slices.Index(t.i[:t.n], t.least))), a.place(t.seqOf(slices.Index(t.i[:t.n], t.great)))
 	})
 }
 
-func bounds[N int64 | float64](list []N) (lo, hi N) {
+func bounds(list []int64) (lo, hi int64) {
 	lo, hi = list[0], list[0]
+	for len(list) > 4 { // the processor works on four at a time
+		q := list[:4]
+		lo = min(lo, min(min(q[0], q[1]), min(q[2], q[3])))
+		hi = max(hi, max(max(q[0], q[1]), max(q[2], q[3])))
+		list = list[4:]
+	}
 	for _, x := range list {
-		if x < lo {
-			lo = x
-		}
-		if x > hi {
-			hi = x
-		}
+		lo, hi = min(lo, x), max(hi, x)
 	}
 	return lo, hi
 }

@@ -319,3 +319,64 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestOneStat: each stat can be asked alone, of each type that has it, of many items with
+// NaN among them.
+func TestOneStat(t *testing.T) {
+	t.Parallel()
+	const n = 3000
+	items := make([]byte, 16*n)
+	rnd := rand.New(rand.NewPCG(9, 9))
+	for i := 0; i < len(items); i += 8 {
+		binary.LittleEndian.PutUint64(items[i:], math.Float64bits(rnd.NormFloat64()))
+		if rnd.IntN(100) == 0 {
+			binary.LittleEndian.PutUint64(items[i:], math.Float64bits(math.NaN()))
+		}
+	}
+	var sl nd.Slice
+	box, err := sl.Resolve([]int64{n})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := cells.NewLayout(box, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, typ := range []string{"|b1", "|u1", "<i2", ">u4", "<i8", "<u8", "<f2", "<f4", "<f8", "<c8", "<c16", "<M8[s]", "<m8[s]"} {
+		d := parsed(t, typ)
+		var all []cells.Stat
+		for _, name := range []string{"count", "nan", "min", "max", "argmin", "argmax", "sum", "mean", "std", "hist(4,-1:1)", "quantiles(0.5)"} {
+			list := stats(t, name)
+			if _, err := cells.NewPlan(l, list, d); err == nil && (name != "sum" || d.ItemSize() != 8 || typ == "<f8" || typ == "<c8") {
+				all = append(all, list...)
+			}
+		}
+		for i, s := range all {
+			one, together := reduced(t, l, all[i:i+1], d, items, n), reduced(t, l, all, d, items, n)
+			if diff := cmp.Diff(together[i], one[0]); diff != "" {
+				t.Errorf("%s of %s alone: %s", s.Key(), typ, diff)
+			}
+			tried++
+		}
+	}
+	if tried < 100 {
+		t.Errorf("only %d are asked", tried)
+	}
+}
+
+// reduced reduces n items that lie one behind the other.
+func reduced(t *testing.T, l *cells.Layout, list []cells.Stat, d dtype.DType, items []byte, n int64) []cells.Result {
+	t.Helper()
+	p, err := cells.NewPlan(l, list, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := p.NewTable(l.All())
+	p.NewAdder().Add(table, &cells.Piece{Out: []int64{0}, N: []int64{n}, Step: []int64{int64(d.ItemSize())}, Items: items})
+	out, err := table.Results()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

@@ -4,11 +4,13 @@ import (
 	"encoding/binary"
 	"math"
 
+	"github.com/farread/farread/analyze/internal/exact"
+	"github.com/farread/farread/analyze/internal/vec"
 	"github.com/farread/farread/formats/dtype"
 )
 
-// tileLen is how many items are added at a time.
-const tileLen = 4096
+// tileLen is how many items are added at a time: few enough to stay in the fastest cache.
+const tileLen = exact.Tile
 
 // A tile has items of one cell as numbers: in f those of floats and the real parts of
 // complex numbers, in i integers; 64-bit unsigned ones lessened by 2^63, so that they keep
@@ -18,6 +20,9 @@ type tile struct {
 	f  [tileLen]float64
 	im [tileLen]float64
 	i  [tileLen]int64
+	// Extremes of f and of i, whichever has the items.
+	lo, hi       float64
+	least, great int64
 	// Numbers of the items among those of their cell in the piece: seq0 and those that
 	// follow it, or, if items were left out, seq.
 	seq0   int
@@ -46,9 +51,9 @@ func loaderOf(d dtype.DType) load {
 			}
 		}
 	case dtype.Uint:
-		return loadUints(size, order)
+		return loadInts(size, order, false)
 	default: // Int, DateTime, Duration
-		return loadInts(size, order)
+		return loadInts(size, order, true)
 	}
 }
 
@@ -57,6 +62,10 @@ func loadFloats(size int, order binary.ByteOrder) load {
 	case size == 4 && order == binary.LittleEndian:
 		return func(t *tile, p []byte, stride, n int) {
 			out := t.f[t.n : t.n+n]
+			if stride == size {
+				vec.Widen(out, p)
+				return
+			}
 			for k := range out {
 				out[k] = float64(math.Float32frombits(binary.LittleEndian.Uint32(p[k*stride:])))
 			}
@@ -98,48 +107,56 @@ func loadPairs(size int, order binary.ByteOrder) load {
 	}
 }
 
-func loadUints(size int, order binary.ByteOrder) load {
-	var one func(p []byte) int64
+// loadInts loads integers: of size bytes, signed or not.
+func loadInts(size int, order binary.ByteOrder, signed bool) load {
+	var shift uint // out of the sign's way and back
+	var flip int64
+	switch {
+	case signed:
+		shift = uint(64 - 8*size)
+	case size == 8:
+		flip = math.MinInt64
+	}
+	if order == binary.BigEndian {
+		return loadEach(func(p []byte) int64 { return int64(bigEndian(p[:size])<<shift)>>shift ^ flip })
+	}
 	switch size {
 	case 1:
-		one = func(p []byte) int64 { return int64(p[0]) }
+		return func(t *tile, p []byte, stride, n int) {
+			out := t.i[t.n : t.n+n]
+			for k := range out {
+				out[k] = int64(uint64(p[k*stride])<<shift) >> shift
+			}
+		}
 	case 2:
-		one = func(p []byte) int64 { return int64(order.Uint16(p)) }
+		return func(t *tile, p []byte, stride, n int) {
+			out := t.i[t.n : t.n+n]
+			for k := range out {
+				out[k] = int64(uint64(binary.LittleEndian.Uint16(p[k*stride:]))<<shift) >> shift
+			}
+		}
 	case 4:
-		one = func(p []byte) int64 { return int64(order.Uint32(p)) }
+		return func(t *tile, p []byte, stride, n int) {
+			out := t.i[t.n : t.n+n]
+			for k := range out {
+				out[k] = int64(uint64(binary.LittleEndian.Uint32(p[k*stride:]))<<shift) >> shift
+			}
+		}
 	default:
-		one = func(p []byte) int64 { return int64(order.Uint64(p) ^ 1<<63) }
+		return func(t *tile, p []byte, stride, n int) {
+			out := t.i[t.n : t.n+n]
+			for k := range out {
+				out[k] = int64(binary.LittleEndian.Uint64(p[k*stride:])) ^ flip
+			}
+		}
 	}
-	return loadEach(one)
 }
 
-func loadInts(size int, order binary.ByteOrder) load {
-	switch {
-	case size == 2 && order == binary.LittleEndian:
-		return func(t *tile, p []byte, stride, n int) {
-			out := t.i[t.n : t.n+n]
-			for k := range out {
-				out[k] = int64(int16(binary.LittleEndian.Uint16(p[k*stride:])))
-			}
-		}
-	case size == 4 && order == binary.LittleEndian:
-		return func(t *tile, p []byte, stride, n int) {
-			out := t.i[t.n : t.n+n]
-			for k := range out {
-				out[k] = int64(int32(binary.LittleEndian.Uint32(p[k*stride:])))
-			}
-		}
+func bigEndian(p []byte) (v uint64) {
+	for _, b := range p {
+		v = v<<8 | uint64(b)
 	}
-	switch size {
-	case 1:
-		return loadEach(func(p []byte) int64 { return int64(int8(p[0])) })
-	case 2:
-		return loadEach(func(p []byte) int64 { return int64(int16(order.Uint16(p))) })
-	case 4:
-		return loadEach(func(p []byte) int64 { return int64(int32(order.Uint32(p))) })
-	default:
-		return loadEach(func(p []byte) int64 { return int64(order.Uint64(p)) })
-	}
+	return v
 }
 
 func loadEach(one func(p []byte) int64) load {

@@ -8,16 +8,20 @@ import (
 )
 
 // addFloats adds the floats of a tile to a cell, but for counts and extremes.
-func (s *state) addFloats(c *column, in int64, t *tile) {
+func (s *state) addFloats(c *column, in int64, t *tile, room *exact.Room) {
 	list := t.f[:t.n]
-	if s.sum != nil {
+	switch {
+	case s.sum == nil:
+	case c.class == pairs:
 		s.sum[in].AddAll(list)
+	default:
+		s.sum[in].AddWithin(list, max(-t.lo, t.hi), room)
 	}
 	if s.imag != nil {
 		s.imag[in].AddAll(t.im[:t.n])
 	}
 	if s.squares != nil {
-		s.squares[in].AddSquares(list)
+		s.squares[in].AddSquaresWithin(list, max(-t.lo, t.hi), room)
 	}
 	s.addBins(c, in, list)
 }
@@ -61,10 +65,18 @@ func (s *state) addInts(c *column, in int64, t *tile) {
 		flip = math.MinInt64
 	}
 	if s.sum != nil {
-		addSum(&s.sum[in], list, flip)
+		if flip == 0 && t.within(1<<53) {
+			s.sum[in].AddInt(plainSum(list))
+		} else {
+			addSum(&s.sum[in], list, flip)
+		}
 	}
 	if s.squares != nil {
-		addSquares(&s.squares[in], list, flip)
+		if flip == 0 && t.within(1<<31) {
+			plainSquares(&s.squares[in], list)
+		} else {
+			addSquares(&s.squares[in], list, flip)
+		}
 	}
 	if s.hist == nil && s.sketch == nil {
 		return
@@ -78,6 +90,32 @@ func (s *state) addInts(c *column, in int64, t *tile) {
 		}
 	}
 	s.addBins(c, in, f)
+}
+
+// within reports whether the integers of the tile have no greater magnitude than bound.
+func (t *tile) within(bound int64) bool { return -bound <= t.least && t.great <= bound }
+
+// plainSum adds up to a tile of integers within 2^53.
+func plainSum(list []int64) int64 {
+	var a, b int64
+	for len(list) > 1 {
+		a, b, list = a+list[0], b+list[1], list[2:]
+	}
+	for _, x := range list {
+		a += x
+	}
+	return a + b
+}
+
+// plainSquares adds the squares of up to a tile of integers within 2^31.
+func plainSquares(s *exact.Sum, list []int64) {
+	var hi, lo uint64 // counts of 2^32 and of 1
+	for _, x := range list {
+		q := uint64(x * x)
+		hi, lo = hi+q>>32, lo+q&(1<<32-1)
+	}
+	low, carry := bits.Add64(lo, hi<<32, 0)
+	s.AddWords(low, hi>>32+carry, 0, false)
 }
 
 // addSum adds integers. Those of which flip is set are unsigned.

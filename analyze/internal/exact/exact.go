@@ -12,6 +12,8 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
+
+	"github.com/farread/farread/analyze/internal/vec"
 )
 
 const (
@@ -153,96 +155,129 @@ func (s *Sum) Merge(o *Sum) {
 	s.pending = 1
 }
 
-// tile is how many numbers AddAll adds at a time.
-const tile = 4096
-
-// AddAll adds all numbers of a list. It takes about a nanosecond for each if there are
-// many: they are cut at two fixed places, and the parts of one place add up in a float64
-// without rounding. What lies below both is added one by one.
-func (s *Sum) AddAll(list []float64) {
-	for len(list) > tile {
-		s.addTile(list[:tile])
-		list = list[tile:]
-	}
-	s.addTile(list)
-}
+// Tile is how many numbers are cut at a time.
+const Tile = 1024
 
 // few is the length from which the cuts are worth it.
 const few = 8
 
-// cut is how many bits below the greatest exponent a cut takes: the sum of a tile of such
-// parts has 12 bits more, and with a sign and a carry still fits into 53.
-const cut = 39
+// A cut takes 43 bits below the greatest exponent: the sum of a tile of such parts has 10
+// bits more, which is all that a float64 has.
+const cutBits = 43
 
-func (s *Sum) addTile(list []float64) {
-	if len(list) < few {
-		for _, x := range list {
-			s.Add(x)
-		}
-		return
-	}
-	var all, top uint64 // top: the greatest bits without the sign
-	for _, x := range list {
-		b := math.Float64bits(x) &^ (1 << 63)
-		top = max(top, b)
-		all |= b
-	}
-	if all == 0 {
-		return
-	}
-	e := int(top>>52) - 1023 // all are below 2^(e+1)
-	if e > 1000 || e-2*cut < -1000 {
-		for _, x := range list {
-			s.Add(x)
-		}
-		return
-	}
-	one := 1.5 * math.Ldexp(1, e+1-cut+52)
-	two := 1.5 * math.Ldexp(1, e+1-2*cut+52)
-	var a, b float64
-	for _, x := range list {
-		q := (x + one) - one // the nearest multiple of 2^(e+1-cut)
-		a += q
-		if x -= q; x != 0 {
-			q = (x + two) - two
-			b += q
-			if x -= q; x != 0 {
-				s.Add(x)
-			}
-		}
-	}
-	s.Add(a)
-	s.Add(b)
+// AddAll adds all numbers of a list. It takes half a nanosecond for each if there are
+// many: they are cut at two fixed places, and the parts of one place add up in a float64
+// without rounding. What lies below both is added in the same way.
+func (s *Sum) AddAll(list []float64) {
+	each(list, s.Add, s.AddWithin)
 }
 
 // AddSquares adds the squares of a list.
 func (s *Sum) AddSquares(list []float64) {
+	each(list, s.AddSquare, s.AddSquaresWithin)
+}
+
+// each adds a list tile by tile, or the numbers one by one if they are few.
+func each(list []float64, one func(x float64), tile func(list []float64, bound float64, room *Room)) {
 	if len(list) < few {
 		for _, x := range list {
-			s.AddSquare(x)
+			one(x)
 		}
 		return
 	}
-	var high, low [256]float64
+	var room Room
 	for len(list) > 0 {
-		n := min(len(list), len(high))
-		whole := true
-		for i, x := range list[:n] {
-			h := float64(x * x) // the conversion forbids to fuse it with what follows
-			high[i], low[i] = h, math.FMA(x, x, -h)
-			if !(h < 1e300 && (h > 1e-280 || x == 0)) {
-				whole = false
-			}
+		n := min(len(list), Tile)
+		lo, hi, nan := vec.Bounds(list[:n])
+		bound := max(-lo, hi)
+		if nan {
+			bound = math.NaN()
 		}
-		if whole {
-			s.AddAll(high[:n])
-			s.AddAll(low[:n])
-		} else {
-			for _, x := range list[:n] {
-				s.AddSquare(x)
-			}
-		}
+		tile(list[:n], bound, &room)
 		list = list[n:]
+	}
+}
+
+// Room is memory that tiles are taken apart in.
+type Room struct{ high, low [Tile]float64 }
+
+// AddWithin adds all numbers of a list of at most Tile, of which none is of a greater
+// magnitude than bound. NaN is no bound.
+func (s *Sum) AddWithin(list []float64, bound float64, room *Room) {
+	e := exponent(bound)
+	if len(list) < few || !inRange(e) {
+		for _, x := range list {
+			s.Add(x)
+		}
+		return
+	}
+	if bound != 0 {
+		s.addRest(s.cut(list, room.high[:], e), e-2*cutBits)
+	}
+}
+
+// exponent returns the exponent of a number: it is below 2^(e+1).
+func exponent(x float64) int { return int(math.Float64bits(x)>>52)&0x7ff - 1023 }
+
+// inRange reports whether numbers below 2^(e+1) can be cut.
+func inRange(e int) bool { return e <= 960 && e-2*cutBits >= -1000 }
+
+// cut adds what two cuts take from numbers of magnitudes up to 2^(e+1), puts what they left
+// into rest, which may be the list itself, and returns those of it that are not zero.
+func (s *Sum) cut(list, rest []float64, e int) []float64 {
+	a, b, left := vec.Cut(list, rest, cutter(e), cutter(e-cutBits))
+	s.Add(a)
+	s.Add(b)
+	if !left {
+		return nil
+	}
+	n := 0
+	for _, x := range rest[:len(list)] {
+		rest[n] = x
+		if x != 0 {
+			n++
+		}
+	}
+	return rest[:n]
+}
+
+// cutter returns what rounds numbers below 2^(e+1) to their first cutBits bits.
+func cutter(e int) float64 {
+	return math.Float64frombits(uint64(e+1-cutBits+52+1023)<<52 | 1<<51)
+}
+
+// addRest adds what is left above a place, up to 2^e, and overwrites it.
+func (s *Sum) addRest(rest []float64, e int) {
+	for e--; len(rest) >= few && inRange(e); e -= 2 * cutBits {
+		rest = s.cut(rest, rest, e)
+	}
+	for _, x := range rest {
+		s.Add(x)
+	}
+}
+
+// AddSquaresWithin adds the squares of a list of at most Tile numbers, of which none is of
+// a greater magnitude than bound. NaN is no bound.
+func (s *Sum) AddSquaresWithin(list []float64, bound float64, room *Room) {
+	e := exponent(bound)
+	if bound == 0 {
+		return
+	}
+	// A square is two floats: its rounded value, below 2^(2e+2), and what that is more or
+	// less, at most half of a last place.
+	if top := 2*e + 1; len(list) >= few && inRange(top) && inRange(top-54) {
+		high, low := room.high[:len(list)], room.low[:len(list)]
+		left, tiny := vec.Square(list, high, low)
+		if !tiny {
+			s.addRest(s.cut(high, high, top), top-2*cutBits)
+			if left {
+				s.addRest(s.cut(low, low, top-54), top-54-2*cutBits)
+			}
+			return
+		}
+	}
+	for _, x := range list {
+		s.AddSquare(x)
 	}
 }
 

@@ -131,6 +131,34 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestTiles: many numbers at once are what they are one by one, also where a tile has
+// numbers of all magnitudes, and where a few lie far below the others.
+func TestTiles(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(7, 8))
+	for kind := range kinds {
+		for _, n := range []int{exact.Tile - 1, exact.Tile, 2*exact.Tile + 100} {
+			list := numbers(rnd, kind, n)
+			for range rnd.IntN(30) {
+				list[rnd.IntN(n)] *= math.Ldexp(1, -rnd.IntN(300))
+			}
+			var all, one, squares, square exact.Sum
+			all.AddAll(list)
+			squares.AddSquares(list)
+			for _, x := range list {
+				one.Add(x)
+				square.AddSquare(x)
+			}
+			if text(t, &all) != text(t, &one) {
+				t.Errorf("kind %d, %d: %s, want %s", kind, n, text(t, &all), text(t, &one))
+			}
+			if text(t, &squares) != text(t, &square) {
+				t.Errorf("kind %d, %d: squares %s, want %s", kind, n, text(t, &squares), text(t, &square))
+			}
+		}
+	}
+}
+
 // TestSpecial: NaN and infinities follow IEEE 754.
 func TestSpecial(t *testing.T) {
 	t.Parallel()

@@ -72,7 +72,17 @@ func (s *Sketch) Add(list []float64) {
 		list = s.addFew(list)
 	}
 	for _, x := range list {
-		s.bucket(key(x), x < 0)[0]++
+		k := key(x)
+		d, minus := &s.side[0], x < 0
+		if minus {
+			d = &s.side[1]
+		}
+		i := int(k>>fractionBits) - d.first
+		if uint(i) >= uint(len(d.page)) || d.page[i] == nil {
+			s.bucket(k, minus)[0]++ // makes the page
+			continue
+		}
+		d.page[i][k&(perPage-1)]++
 	}
 }
 
