@@ -1,12 +1,16 @@
 package functions_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/pack"
 	"github.com/farread/farread/functions/zoom"
@@ -86,7 +90,14 @@ func TestByName(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			for outcome, n := range map[functions.Outcome]int{functions.Packed: c.want.Packed, functions.Unchanged: c.want.Unchanged, functions.Dropped: c.want.Dropped,
+				functions.Own: c.want.Own, functions.Ignored: c.want.Ignored + c.want.Unmatched} {
+				if got := string(r.Answer()); (n > 0) != (got == `{"outcome":"`+string(outcome)+`"}`) {
+					t.Errorf("the answer is %s, %s %d", got, outcome, n)
+				}
+			}
 			r.Outputs, r.Failures, r.Done = nil, nil, nil
+			c.want.Named = true
 			if d := cmp.Diff(c.want, r); d != "" {
 				t.Error(d)
 			}
@@ -144,5 +155,26 @@ func TestOneDocument(t *testing.T) {
 	packer.Rules, packer.Jobs = rules[1:2], map[string]functions.JobMaker{"pack": pack.New(pack.Options{}), "zoom": zoom.New(zoom.WriteOptions{}, nil)}
 	if err := packer.Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestByNameFails: who gave an object by name hears why it fails for good, in a bounded text;
+// after another try it is looked at as what may have been left in the middle.
+func TestByNameFails(t *testing.T) {
+	t.Parallel()
+	var again []bool
+	h := with(func(ctx context.Context, u functions.Upload) ([]objstore.Info, error) {
+		again = append(again, functions.IsAgain(ctx))
+		return nil, fmt.Errorf("%s: %w", strings.Repeat("ü", 2000), formats.ErrCorrupt)
+	})
+	for _, event := range []string{`{"bucket":"uploads","key":"k"}`, `{"bucket":"uploads","key":"k","retries":0}`, `{"bucket":"uploads","key":"k","retries":1}`} {
+		r, err := h.Handle(t.Context(), []byte(event))
+		var a functions.Answer
+		if err != nil || json.Unmarshal(r.Answer(), &a) != nil || a.Outcome != functions.Failed || a.Error != strings.Repeat("ü", 1000) {
+			t.Errorf("%v: %s", err, r.Answer())
+		}
+	}
+	if !slices.Equal(again, []bool{false, false, true}) {
+		t.Error(again)
 	}
 }

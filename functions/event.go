@@ -24,7 +24,10 @@ const (
 type Batch struct {
 	// Queue tells that the invocation came from a queue, which needs the list
 	// of failed messages. If it is false, there is one message.
-	Queue    bool
+	Queue bool
+	// Named tells that the payload is the name of an object: who sent it waits for the
+	// answer.
+	Named    bool
 	Messages []Message
 }
 
@@ -32,7 +35,7 @@ type Batch struct {
 // queue, or the whole payload of an invocation without a queue.
 type Message struct {
 	ID       string // messageId; "" if it is not from a queue
-	Receives int    // number of deliveries by the queue, with this one; 0: unknown
+	Receives int    // number of deliveries, with this one; 0: unknown
 	Uploads  []Upload
 	Ignored  int   // number of test events, folder markers and deletes
 	Err      error // why the message cannot be understood; matches ErrEvent
@@ -100,7 +103,7 @@ func knownShapes() []shape {
 // Decode reads an event of any known shape: a notification of S3, alone, in the
 // messages of SQS, or in those of SNS, which may themselves come through SQS and
 // may be delivered raw; EventBridge's "Object Created", alone or by way of SQS or
-// SNS; and {"bucket","key","versionId"} for an object by name, alone or in those
+// SNS; and {"bucket","key","versionId","retries"} for an object by name, alone or in those
 // envelopes. Keys of notifications are URL-encoded, others are as they are.
 //
 // If a payload cannot be understood at all, the error matches ErrEvent. If one message

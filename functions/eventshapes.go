@@ -137,12 +137,19 @@ func decodeDirect(payload []byte, _ int) (Batch, error) {
 		Bucket    string `json:"bucket"`
 		Key       string `json:"key"`
 		VersionID string `json:"versionId"`
+		Retries   int    `json:"retries"` // how often it was called for this event before
 	}
 	if err := unmarshal(payload, &e); err != nil {
 		return Batch{}, err
 	}
 	u := Upload{Bucket: e.Bucket, Key: e.Key, VersionID: e.VersionID}
-	return one(Message{Uploads: []Upload{u}}), u.check()
+	m := Message{Uploads: []Upload{u}}
+	if e.Retries > 0 {
+		m.Receives = e.Retries + 1
+	}
+	b := one(m)
+	b.Named = true
+	return b, u.check()
 }
 
 // snsEvent is how SNS invokes a function:

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/farread/farread/formats"
@@ -90,6 +91,7 @@ type Handler struct {
 // A Result is what became of a batch.
 type Result struct {
 	Queue    bool     `json:"-"`        // the event came from a queue
+	Named    bool     `json:"-"`        // the event was the name of an object
 	Failures []string `json:"failures"` // ids of messages to deliver again; empty without a queue
 
 	Uploads   int `json:"uploads"`   // objects that the events named, without those of ignored events
@@ -108,22 +110,43 @@ type Result struct {
 	Err     error           `json:"-"` // why uploads or messages are given back
 }
 
-// Answer is the response of a function whose queue reports failures one by one:
-// {"batchItemFailures":[]}, the list never null. Without a queue it is null.
+// An Answer is what a function says of an object that it was given by name.
+type Answer struct {
+	Outcome Outcome `json:"outcome"`
+	Error   string  `json:"error,omitempty"` // why it has Failed
+}
+
+// maxReason bounds Answer.Error, so that the answers for a batch of objects fit what a state
+// machine passes on.
+const maxReason = 1000
+
+// Answer is the response of a function. A queue that reports failures one by one reads
+// {"batchItemFailures":[]}, the list never null; who gave an object by name reads an Answer;
+// nobody else reads it, and it is null.
 func (r Result) Answer() []byte {
-	if !r.Queue {
-		return []byte("null")
-	}
 	type failure struct {
 		ID string `json:"itemIdentifier"`
 	}
-	a := struct {
-		Failures []failure `json:"batchItemFailures"`
-	}{make([]failure, 0, len(r.Failures))}
-	for _, id := range r.Failures {
-		a.Failures = append(a.Failures, failure{id})
+	var answer any
+	switch {
+	case r.Queue:
+		list := make([]failure, 0, len(r.Failures))
+		for _, id := range r.Failures {
+			list = append(list, failure{id})
+		}
+		answer = struct {
+			Failures []failure `json:"batchItemFailures"`
+		}{list}
+	case r.Named:
+		a := Answer{Outcome: Ignored}
+		if len(r.Done) > 0 {
+			if a.Outcome = r.Done[0].Outcome; r.Done[0].Err != nil && a.Outcome == Failed {
+				a.Error = strings.ToValidUTF8(fmt.Sprintf("%.*s", maxReason, r.Done[0].Err), "")
+			}
+		}
+		answer = a
 	}
-	b, err := json.Marshal(a)
+	b, err := json.Marshal(answer)
 	if err != nil { // strings always encode
 		panic(err)
 	}
@@ -185,7 +208,7 @@ func (h *Handler) Handle(ctx context.Context, payload []byte) (Result, error) {
 		h.Log.ErrorContext(ctx, "event refused", "error", err.Error(), "request", h.request(ctx))
 		return Result{Retry: 1, Err: err}, err
 	}
-	r := Result{Queue: b.Queue, Failures: []string{}}
+	r := Result{Queue: b.Queue, Named: b.Named, Failures: []string{}}
 	jobs, cancel := h.jobContext(ctx)
 	defer cancel()
 	started := 0

@@ -4,11 +4,15 @@ import (
 	"encoding/base64"
 	"errors"
 	"math/big"
+	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/tryfunc"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
@@ -27,7 +31,7 @@ func builtins(dir string) map[string]function.Function {
 		"length": length(), "merge": stdlib.MergeFunc, "min": stdlib.MinFunc, "one": one(), "range": stdlib.RangeFunc,
 		"regex": stdlib.RegexFunc, "replace": stdlib.ReplaceFunc, "setproduct": stdlib.SetProductFunc, "split": stdlib.SplitFunc,
 		"startswith": test(strings.HasPrefix),
-		"substr":     stdlib.SubstrFunc, "sum": sum(), "toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)),
+		"substr":     stdlib.SubstrFunc, "templatefile": templateFile(), "try": tryfunc.TryFunc, "sum": sum(), "toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)),
 		"tostring": stdlib.MakeToFunc(cty.String), "trimprefix": stdlib.TrimPrefixFunc, "trimsuffix": stdlib.TrimSuffixFunc, "values": stdlib.ValuesFunc,
 	}
 }
@@ -38,6 +42,28 @@ func ofText(f func(string) string) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "s", Type: cty.String}}, Type: function.StaticReturnType(cty.String),
 		Impl: func(a []cty.Value, _ cty.Type) (cty.Value, error) { return cty.StringVal(f(a[0].AsString())), nil },
+	})
+}
+
+func templateFile() function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "path", Type: cty.String}, anything}, Type: function.StaticReturnType(cty.String),
+		Impl: func(a []cty.Value, _ cty.Type) (cty.Value, error) {
+			name := a[0].AsString()
+			text, err := os.ReadFile(name)
+			if err != nil {
+				return cty.NilVal, err
+			}
+			e, diags := hclsyntax.ParseTemplate(text, name, hcl.InitialPos)
+			if diags.HasErrors() {
+				return cty.NilVal, diags
+			}
+			v, diags := e.Value(&hcl.EvalContext{Variables: a[1].AsValueMap()})
+			if diags.HasErrors() {
+				return cty.NilVal, diags
+			}
+			return convert.Convert(v, cty.String)
+		},
 	})
 }
 

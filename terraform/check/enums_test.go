@@ -37,6 +37,10 @@ func enums() map[string][]string {
 		"aws_lambda_function.this architectures":                          texts(lambda.Architecture("").Values()),
 		"aws_lambda_function.this package_type":                           texts(lambda.PackageType("").Values()),
 		"aws_lambda_function.this logging_config.log_format":              texts(lambda.LogFormat("").Values()),
+		"aws_lambda_function.analysis runtime":                            texts(lambda.Runtime("").Values()),
+		"aws_lambda_function.analysis architectures":                      texts(lambda.Architecture("").Values()),
+		"aws_lambda_function.analysis package_type":                       texts(lambda.PackageType("").Values()),
+		"aws_lambda_function.analysis logging_config.log_format":          texts(lambda.LogFormat("").Values()),
 		"aws_lambda_event_source_mapping.queue function_response_types":   texts(lambda.FunctionResponseType("").Values()),
 		"aws_s3_bucket_versioning.this versioning_configuration.status":   texts(s3.BucketVersioningStatus("").Values()),
 		"aws_s3_bucket_ownership_controls.this rule.object_ownership":     texts(s3.ObjectOwnership("").Values()),
@@ -78,6 +82,7 @@ func deployments(t *testing.T) []*Instance {
 	return []*Instance{
 		deploy(t, rules, nil),
 		deploy(t, rules, map[string]cty.Value{"event_source": cty.StringVal("sqs"), "architecture": cty.StringVal("x86_64"), "noncurrent_days": cty.NumberIntVal(30),
+			"analysis": cty.ObjectVal(map[string]cty.Value{"zip": cty.StringVal("fn.zip")}), "backfill": cty.EmptyObjectVal,
 			"kms_key_arn": cty.StringVal("arn:aws:kms:eu-west-1:" + Account + ":key/k"), "create_alarm_topic": cty.True}),
 	}
 }

@@ -226,6 +226,8 @@ func (in *Instance) eval(e hclsyntax.Expression, more map[string]cty.Value) (cty
 
 func (in *Instance) refer(root, name string) (cty.Value, error) {
 	switch root {
+	case "path":
+		return cty.StringVal(in.m.Dir), nil
 	case "var":
 		if v, ok := in.vars[name]; ok {
 			return v, nil

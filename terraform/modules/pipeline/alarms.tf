@@ -1,7 +1,7 @@
 locals {
   alarm_actions = concat(var.alarm_topic_arns, aws_sns_topic.alarms[*].arn)
 
-  alarms = merge([for job, f in var.functions : {
+  alarms = merge(local.machine_alarms, [for job, f in var.functions : {
     "${job}-dead" = {
       text      = "Events that the function could not do after five tries: see its log, mend the cause, then farread replay-dlq."
       namespace = "AWS/SQS", metric = "ApproximateNumberOfMessagesVisible", statistic = "Maximum", above = 0

@@ -3,8 +3,9 @@ locals {
   created = merge(
     var.create_uploads_bucket ? { uploads = local.uploads } : {},
     var.create_datasets_bucket && local.datasets != local.uploads ? { datasets = local.datasets } : {},
+    local.create_work ? { work = local.work } : {},
   )
-  bucket_arns = { uploads = "${local.arn}:s3:::${local.uploads}", datasets = "${local.arn}:s3:::${local.datasets}" }
+  bucket_arns = { work = local.work_arn, uploads = "${local.arn}:s3:::${local.uploads}", datasets = "${local.arn}:s3:::${local.datasets}" }
 }
 
 resource "aws_s3_bucket" "this" {
@@ -35,9 +36,10 @@ resource "aws_s3_bucket_ownership_controls" "this" {
   }
 }
 
-# Versions: an event names one, and a replaced upload is still read as it was.
+# Versions: an event names one, and a replaced upload is still read as it was. What lies
+# in the work bucket is never replaced.
 resource "aws_s3_bucket_versioning" "this" {
-  for_each = local.created
+  for_each = { for part, name in local.created : part => name if part != "work" }
   bucket   = aws_s3_bucket.this[each.key].bucket
   versioning_configuration {
     status = "Enabled"
@@ -78,6 +80,17 @@ resource "aws_s3_bucket_lifecycle_configuration" "this" {
     }
     expiration {
       expired_object_delete_marker = true
+    }
+  }
+  dynamic "rule" {
+    for_each = each.key == "work" ? [var.work.expire_days] : []
+    content {
+      id     = "expire-work"
+      status = "Enabled"
+      filter {}
+      expiration {
+        days = rule.value
+      }
     }
   }
   depends_on = [aws_s3_bucket_versioning.this]

@@ -42,3 +42,18 @@ output "alarm_topic_arn" {
   description = "ARN of the alarms' topic, or null."
   value       = one(aws_sns_topic.alarms[*].arn)
 }
+
+output "analysis_state_machine_arn" {
+  description = "ARN of the state machine for `farread analyze --on`; null without `analysis`."
+  value       = try(aws_sfn_state_machine.this["analysis"].arn, null)
+}
+
+output "backfill_state_machine_arn" {
+  description = "ARN of the state machine for `farread backfill --on`; null without `backfill`."
+  value       = try(aws_sfn_state_machine.this["backfill"].arn, null)
+}
+
+output "work_uri" {
+  description = "Where these keep their work, for `--work`; null without either."
+  value       = length(local.machines) == 0 ? null : "s3://${local.work}/${var.work.prefix}"
+}

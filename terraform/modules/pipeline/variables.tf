@@ -142,6 +142,76 @@ variable "functions" {
   }
 }
 
+variable "analysis" {
+  description = "A state machine and a function for `farread analyze --on`; null: neither is made."
+  type = object({
+    zip                  = string                 # path of the archive
+    memory_mb            = optional(number, 1769) # memory, and with it processors and network; from 1769 a whole processor
+    timeout_s            = optional(number, 900)  # longest call; a part takes seconds
+    max_concurrency      = optional(number, 100)  # most calls at once
+    reserved_concurrency = optional(number)       # so many of the account's concurrent calls are its own, and no more; null: none are set aside
+    sources = optional(list(object({              # what may be analyzed; null: the datasets bucket
+      bucket = string                             # its name
+      prefix = optional(string, "")               # keys begin with it
+    })))
+  })
+  default = null
+  validation {
+    condition     = var.analysis == null || try(var.analysis.memory_mb >= 512 && var.analysis.memory_mb <= 10240 && floor(var.analysis.memory_mb) == var.analysis.memory_mb, false)
+    error_message = "analysis: memory_mb is from 512 to 10240."
+  }
+  validation {
+    condition     = var.analysis == null || try(var.analysis.timeout_s >= 30 && var.analysis.timeout_s <= 900 && floor(var.analysis.timeout_s) == var.analysis.timeout_s, false)
+    error_message = "analysis: timeout_s is from 30 to 900."
+  }
+  validation {
+    condition     = var.analysis == null || try(var.analysis.max_concurrency >= 1 && var.analysis.max_concurrency <= 10000 && floor(var.analysis.max_concurrency) == var.analysis.max_concurrency, false)
+    error_message = "analysis: max_concurrency is from 1 to 10000, the most that a distributed map runs."
+  }
+  validation {
+    condition     = var.analysis == null || try(coalesce(var.analysis.reserved_concurrency, 1) >= 1 && floor(coalesce(var.analysis.reserved_concurrency, 1)) == coalesce(var.analysis.reserved_concurrency, 1), false)
+    error_message = "analysis: reserved_concurrency is a whole number from 1: with 0 nothing would ever run."
+  }
+  validation {
+    condition     = var.analysis == null || try(var.analysis.sources == null || length(coalesce(var.analysis.sources, [])) > 0 && length(coalesce(var.analysis.sources, [])) <= 20, false)
+    error_message = "analysis: sources are from 1 to 20, or left out: the datasets bucket."
+  }
+}
+
+variable "backfill" {
+  description = "A state machine for `farread backfill --on`, which calls the functions; null: none is made."
+  type = object({
+    max_concurrency = optional(number, 10) # most calls at once, beside those of uploads
+  })
+  default = null
+  validation {
+    condition     = var.backfill == null || try(var.backfill.max_concurrency >= 1 && var.backfill.max_concurrency <= 10000 && floor(var.backfill.max_concurrency) == var.backfill.max_concurrency, false)
+    error_message = "backfill: max_concurrency is from 1 to 10000, the most that a distributed map runs."
+  }
+}
+
+variable "work" {
+  description = "Where `analysis` and `backfill` keep plans, parts and results. A bucket that is given is not changed: see to it that what lies under the prefix expires."
+  type = object({
+    bucket      = optional(string)     # its name; null: NAME-work-ACCOUNT-REGION is made
+    prefix      = optional(string, "") # keys begin with it
+    expire_days = optional(number, 7)  # days after which all in a bucket that is made here is removed
+  })
+  default = {}
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$", coalesce(var.work.bucket, "some-name")))
+    error_message = "work: bucket is no name of a bucket."
+  }
+  validation {
+    condition     = (var.work.prefix == "" || endswith(var.work.prefix, "/")) && !startswith(var.work.prefix, "/") && length(base64encode("${var.work.prefix}x")) <= 344 # 4 letters for every 3 of 257 bytes
+    error_message = "work: prefix ends in a slash, begins with none, and has at most 256 bytes."
+  }
+  validation {
+    condition     = var.work.expire_days >= 1 && floor(var.work.expire_days) == var.work.expire_days
+    error_message = "work: expire_days is a whole number from 1."
+  }
+}
+
 variable "architecture" {
   description = "Processor of the functions; the zips have to be for it."
   type        = string

@@ -324,3 +324,31 @@ run "buckets_without_names" {
   }
   expect_failures = [var.uploads_bucket, var.datasets_bucket]
 }
+
+run "analysis_out_of_bounds" {
+  command = plan
+  variables {
+    analysis = { zip = "./tests/fixtures/fn.zip", max_concurrency = 10001 }
+    backfill = { max_concurrency = 0 }
+    work     = { prefix = "no/slash" }
+  }
+  expect_failures = [var.analysis, var.backfill, var.work]
+}
+
+run "analysis_that_never_runs" {
+  command = plan
+  variables {
+    analysis = { zip = "./tests/fixtures/fn.zip", reserved_concurrency = 0 }
+    work     = { expire_days = 0 }
+  }
+  expect_failures = [var.analysis, var.work]
+}
+
+run "analysis_of_nothing" {
+  command = plan
+  variables {
+    analysis = { zip = "./tests/fixtures/fn.zip", sources = [] }
+    work     = { bucket = "No Bucket" }
+  }
+  expect_failures = [var.analysis, var.work]
+}
