@@ -55,7 +55,7 @@ type Plan struct {
 type ArrayPlan struct {
 	Box       b2nd.Box `json:"box"`
 	Stats     string   `json:"stats"` // as ParseStats reads them
-	Over      []int    `json:"over"` // null means all
+	Over      []int    `json:"over"`  // null means all
 	Every     []int64  `json:"every,omitempty"`
 	Where     string   `json:"where,omitempty"`
 	PartBytes int64    `json:"part_bytes"`
