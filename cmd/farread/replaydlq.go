@@ -217,10 +217,9 @@ func (r *replayer) options() deadletters.Options {
 
 // openQueue opens a queue with the options of the flags.
 func (r *replayer) openQueue(ctx context.Context, url string) (*deadletters.Queue, error) {
-	f := &r.a.flags
 	return deadletters.OpenQueue(ctx, url, deadletters.QueueOptions{
-		Region: f.region, Profile: f.profile, Endpoint: f.endpoint, Silence: f.silence(),
-		Advice: "check the URL of the queue, and --endpoint-url or AWS_ENDPOINT_URL if one is set (of a local cloud: --local)",
+		Options: r.a.calls(),
+		Advice:  "check the URL of the queue, and --endpoint-url or AWS_ENDPOINT_URL if one is set (of a local cloud: --local)",
 	})
 }
 

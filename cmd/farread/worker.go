@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/farread/farread/cmd/farread/internal/awscall"
 	"github.com/farread/farread/cmd/farread/internal/worker"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/internal/human"
@@ -132,6 +133,12 @@ func (a *app) handler(ctx context.Context, rules functions.Rules) (*functions.Ha
 func (a *app) bucket(ctx context.Context, name string) (objstore.Bucket, error) {
 	b, _, err := a.client.Bucket(ctx, "s3://"+name+"/")
 	return b, err
+}
+
+// calls are the flags' options for requests to AWS's services besides S3.
+func (a *app) calls() awscall.Options {
+	f := &a.flags
+	return awscall.Options{Region: f.region, Profile: f.profile, Endpoint: f.endpoint, Silence: f.silence()}
 }
 
 // workerReport is the JSON of `worker`.

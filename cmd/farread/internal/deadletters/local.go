@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/farread/farread/cmd/farread/internal/awscall"
 	"github.com/farread/farread/internal/httplimit"
 	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/objstore"
@@ -56,7 +57,7 @@ func ask(ctx context.Context, limit time.Duration, method, url string) ([]byte, 
 	defer c.CloseIdleConnections()
 	resp, err := c.Do(req)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, awscall.Unavailable(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK && resp.StatusCode < http.StatusInternalServerError {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -13,14 +12,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/farread/farread/internal/httplimit"
-	"github.com/farread/farread/internal/sdkhttp"
+	"github.com/farread/farread/cmd/farread/internal/awscall"
 	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/objstore"
 )
@@ -39,12 +34,12 @@ const (
 // regionIn finds the region in the host of a queue of AWS.
 var regionIn = regexp.MustCompile(`^sqs\.([a-z0-9-]+)\.amazonaws\.com(\.cn)?$`)
 
-// QueueOptions are options for requests to queues. The environment, the configuration
-// files of AWS, and at last the URL of the queue fill in empty fields.
+// QueueOptions are options for requests to queues. At last the URL of the queue fills in
+// empty fields.
 type QueueOptions struct {
-	Region, Profile, Endpoint string
-	Silence                   time.Duration // limit for the silence of a queue; see package silence
-	Advice                    string        // ends the error about an answer that is not of SQS: what to check
+	awscall.Options
+
+	Advice string // ends the error about an answer that is not of SQS: what to check
 }
 
 // A Queue is a queue of SQS.
@@ -64,30 +59,16 @@ func OpenQueue(ctx context.Context, queue string, o QueueOptions) (*Queue, error
 	if o.Region == "" && m != nil {
 		o.Region = m[1]
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithRegion(o.Region), config.WithSharedConfigProfile(o.Profile))
+	cfg, err := o.Load(ctx, maxReceived, "queue's URL")
 	if err != nil {
-		return nil, fmt.Errorf("aws configuration: %w: %w", objstore.ErrInvalid, err)
-	}
-	if cfg.Region == "" {
-		cfg.Region = "us-east-1" // queues outside of AWS have no region
-	}
-	cfg.Credentials = sdkhttp.Credentials(cfg.Credentials)
-	own, ok := cfg.HTTPClient.(*awshttp.BuildableClient) // the SDK makes such a client for AWS_CA_BUNDLE
-	if !ok {
-		own = awshttp.NewBuildableClient()
-	}
-	c := &http.Client{
-		Transport:     httplimit.New(own.GetTransport(), httplimit.Options{MaxAnswer: maxReceived, Roots: "AWS_CA_BUNDLE", Place: "queue's URL"}),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		return nil, err
 	}
 	q := &Queue{url: queue, brief: 10 * time.Second}
 	if o.Silence > 0 {
 		q.brief = min(q.brief, o.Silence/2)
 	}
 	q.c = sqs.NewFromConfig(cfg, func(so *sqs.Options) {
-		so.HTTPClient = ofQueues{sdkhttp.Guard(c), o.Advice}
-		so.APIOptions = append(so.APIOptions, sdkhttp.Within(o.Silence))
-		so.Retryer = retry.NewStandard(func(r *retry.StandardOptions) { r.Backoff = sdkhttp.Backoff(httplimit.MaxWait(o.Silence)) })
+		so.HTTPClient = ofQueues{so.HTTPClient, o.Advice}
 		switch {
 		case o.Endpoint != "":
 			so.BaseEndpoint = &o.Endpoint

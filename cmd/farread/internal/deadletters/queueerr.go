@@ -2,8 +2,6 @@ package deadletters
 
 import (
 	"bytes"
-	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,12 +10,9 @@ import (
 	"net/http"
 	"strings"
 
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/farread/farread/internal/httplimit"
+	"github.com/farread/farread/cmd/farread/internal/awscall"
 	"github.com/farread/farread/internal/sdkhttp"
 	"github.com/farread/farread/internal/silence"
 	"github.com/farread/farread/objstore"
@@ -114,80 +109,8 @@ func saysQueue(status int, body []byte) bool {
 // queueErr wraps an error of SQS in a sentinel that gives an exit code, without the text
 // that the SDK puts around it.
 func queueErr(err error) error {
-	if err == nil {
-		return nil
-	}
-	var other *noQueue
-	var none *types.QueueDoesNotExist
-	var api smithy.APIError
-	var bad *smithy.DeserializationError
-	var send *smithyhttp.RequestSendError
-	var long *httplimit.BadAnswer
-	switch {
-	case silence.Is(err), errors.As(err, new(*httplimit.Unreachable)):
-		return unavailable(err)
-	case errors.Is(err, context.Canceled):
-		return err
-	case errors.As(err, &other):
+	if other := (*noQueue)(nil); !silence.Is(err) && errors.As(err, &other) {
 		return other
-	case errors.As(err, new(*sdkhttp.NoCredentials)):
-		return fmt.Errorf("%s: %w", sdkhttp.SetCredentials, objstore.ErrDenied)
-	case errors.As(err, &long):
-		return fmt.Errorf("%w: %w", objstore.ErrUnavailable, long)
-	case errors.As(err, &none):
-		return said(objstore.ErrNotFound, err, none)
-	case errors.As(err, &bad):
-		return fmt.Errorf("%w: %sthe answer cannot be read: %w", objstore.ErrUnavailable, operation(err), cmp.Or(bad.Err, error(bad)))
-	case errors.As(err, &api):
-		return said(apiSentinel(api), err, api)
-	case errors.As(err, &send):
-		return fmt.Errorf("%w: %w", objstore.ErrUnavailable, send.Err)
 	}
-	return fmt.Errorf("%w: %w", objstore.ErrUnavailable, err)
-}
-
-func apiSentinel(api smithy.APIError) error {
-	code := api.ErrorCode()
-	switch {
-	case strings.Contains(code, "Denied"), strings.Contains(code, "Token"), strings.Contains(code, "Signature"):
-		return objstore.ErrDenied
-	case api.ErrorFault() == smithy.FaultClient && !strings.Contains(code, "Thrott"):
-		return objstore.ErrInvalid
-	}
-	return objstore.ErrUnavailable
-}
-
-// said is an error with the text of SQS.
-func said(sentinel, err error, api smithy.APIError) error {
-	text := api.ErrorCode()
-	if m := api.ErrorMessage(); m != "" && m != text {
-		text += ": " + m
-	}
-	var re *awshttp.ResponseError
-	if errors.As(err, &re) && re.ServiceRequestID() != "" {
-		text += " (request " + re.ServiceRequestID() + ")"
-	}
-	return fmt.Errorf("%w: %s%s", sentinel, operation(err), text)
-}
-
-// operation is the name of the request, and a colon.
-func operation(err error) string {
-	if op := (*smithy.OperationError)(nil); errors.As(err, &op) {
-		return op.OperationName + ": "
-	}
-	return ""
-}
-
-// unavailable turns an error of a request without an answer into ErrUnavailable,
-// without the text that its client puts around it.
-func unavailable(err error) error {
-	var quiet *silence.Error
-	var out *httplimit.Unreachable
-	switch {
-	case errors.As(err, &quiet):
-		err = quiet
-	case errors.As(err, &out):
-		err = out
-	}
-	return fmt.Errorf("%w: %w", err, objstore.ErrUnavailable)
+	return awscall.Err(err)
 }
