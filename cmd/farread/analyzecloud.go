@@ -20,6 +20,7 @@ import (
 type elsewhere struct {
 	on, work string
 	stop     bool
+	batch    sizeFlag
 	source   analyze.Source // what is analyzed
 }
 
@@ -27,14 +28,16 @@ func (e *elsewhere) register(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&e.on, "on", "", "let the state machine `ARN` of Step Functions make the parts, and follow it")
 	f.StringVar(&e.work, "work", "", "with --on, where plan, parts and answers are kept: `URI`, s3://BUCKET/PREFIX")
+	f.Var(&e.batch, "batch-size", "with --on, decoded bytes of the parts that one call of the function makes")
+	f.Lookup("batch-size").DefValue = "64 to 256 MiB"
 	f.BoolVar(&e.stop, "stop", false, "with --on, end the run that goes on; its parts stay")
 }
 
 // check looks at the flags. given tells which flags were.
 func (e *elsewhere) check(given func(string) bool) error {
 	if e.on == "" {
-		if e.work != "" || e.stop {
-			return usagef("--work and --stop are for --on")
+		if e.work != "" || e.stop || e.batch != 0 {
+			return usagef("--work, --batch-size and --stop are for --on")
 		}
 		return nil
 	}
@@ -43,6 +46,9 @@ func (e *elsewhere) check(given func(string) bool) error {
 	}
 	if name, _, _ := strings.Cut(strings.TrimPrefix(e.work, "s3://"), "/"); name == "" || !strings.HasPrefix(e.work, "s3://") {
 		return usagef("--on: want --work s3://BUCKET/PREFIX, which the state machine may read and write")
+	}
+	if e.batch < 0 {
+		return usagef("--batch-size %s is negative", &e.batch)
 	}
 	for _, name := range []string{"checkpoint", "jobs"} {
 		if given(name) {
@@ -160,7 +166,7 @@ func (r *cloudRun) start(ctx context.Context, bucket string) (run string, x *mac
 	if err != nil {
 		return "", nil, err
 	}
-	list, err := fn.Batches(r.plan, missing)
+	list, err := fn.Batches(r.plan, missing, int64(r.e.batch))
 	if err != nil {
 		return "", nil, usagef("--part-size %s: %s", human.Size(r.plan.Array.PartBytes), err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -13,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/farread/farread"
-	"github.com/farread/farread/analyze"
 	fn "github.com/farread/farread/functions/analyze"
+	"github.com/farread/farread/functions/bootstrap"
+	wired "github.com/farread/farread/functions/bootstrap/analysis"
 	"github.com/farread/farread/internal/machinetest"
 	"github.com/farread/farread/internal/teststack"
 	"github.com/farread/farread/objstore"
@@ -33,23 +34,10 @@ func stateMachine(t *testing.T, bad func(e *fn.Event) error) *machinetest.Server
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := farread.New(farread.Config{NoHedge: true})
-	t.Cleanup(c.CloseIdleConnections)
-	buckets := func(name string) (objstore.Bucket, error) {
-		b, _, err := c.Bucket(context.Background(), "s3://"+name+"/")
-		return b, err
-	}
-	f := &fn.Function{Buckets: buckets, Open: func(ctx context.Context, p *analyze.Plan) (analyze.Work, error) {
-		a, err := c.OpenArray(ctx, p.Source.URI, farread.FrameOptions{})
-		if err != nil {
-			return nil, err
-		}
-		in := a.Source.Object.Info()
-		return p.OpenArray(ctx, a.Array, analyze.Source{URI: p.Source.URI, ETag: in.ETag, Version: in.VersionID, Time: in.ModTime, Size: in.Size}, 1<<30)
-	}}
+	f := wired.Function(bootstrap.CallConfig{Memory: 1 << 30, NoHedge: true}, slog.New(slog.DiscardHandler))
 	m.Jobs = 2
 	m.Read = func(bucket, key string) ([]byte, error) {
-		b, err := buckets(bucket)
+		b, err := f.Buckets(bucket)
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +95,7 @@ func analyzeOn(t *testing.T) {
 		return nil
 	})
 	ask := []string{"analyze", "s3://data/x.b2nd", "--part-size", "40", "--stats", "mean,std,argmax,hist(3,0:60),quantiles(0.5)"}
-	on := append(ask, "--on", machineARN, "--work", "s3://work/jobs")
+	on := append(ask, "--on", machineARN, "--work", "s3://work/jobs", "--batch-size", "80")
 	for n, form := range [][]string{{"--json"}, {"-o", "-", "--format", "csv"}, nil} {
 		if got, want := run(t, append(on, form...)...), run(t, append(ask, form...)...); got != want {
 			t.Errorf("%v: %s, want %s", form, got, want)
@@ -119,7 +107,7 @@ func analyzeOn(t *testing.T) {
 	broken.Store(0)
 	on = append(on, "--over", "1") // another plan
 	r := runner{}.run(t, on...)
-	if want := "3 of 3 parts failed: parts 0-2: no luck\n"; r.code != exitUnavailable || !strings.HasSuffix(r.stderr, want) || r.stdout != "" {
+	if want := "2 of 3 parts failed: parts 0-1: no luck\n"; r.code != exitUnavailable || !strings.HasSuffix(r.stderr, want) || r.stdout != "" {
 		t.Errorf("exit %d %s%s, want %s", r.code, r.stdout, r.stderr, want)
 	}
 	broken.Store(-1)
@@ -179,13 +167,13 @@ func TestAnalyzeOnRefused(t *testing.T) {
 	t.Parallel()
 	plain, _ := analyzed(t)
 	for want, args := range map[string][]string{
-		"--work and --stop are for --on": {"--work", "s3://b"},
-		"want the ARN":                   {"--on", "machine", "--work", "s3://b"},
-		"want --work":                    {"--on", machineARN},
-		"want --work s3":                 {"--on", machineARN, "--work", "/tmp"},
-		"--jobs is for a run on":         {"--on", machineARN, "--work", "s3://b", "--jobs", "3"},
-		"--checkpoint is for a run":      {"--on", machineARN, "--work", "s3://b", "--checkpoint", filepath.Join(t.TempDir(), "x")},
-		"a file of this machine":         {"--on", machineARN, "--work", "s3://b"},
+		"--stop are for --on":       {"--work", "s3://b"},
+		"want the ARN":              {"--on", "machine", "--work", "s3://b"},
+		"want --work":               {"--on", machineARN},
+		"want --work s3":            {"--on", machineARN, "--work", "/tmp"},
+		"--jobs is for a run on":    {"--on", machineARN, "--work", "s3://b", "--jobs", "3"},
+		"--checkpoint is for a run": {"--on", machineARN, "--work", "s3://b", "--checkpoint", filepath.Join(t.TempDir(), "x")},
+		"a file of this machine":    {"--on", machineARN, "--work", "s3://b"},
 	} {
 		refused(t, exitUsage, want, append([]string{"analyze", plain, "--stats", "sum"}, args...)...)
 	}

@@ -401,7 +401,7 @@ func TestBatches(t *testing.T) {
 		{0, 0, 1, 0, 0},
 	} {
 		p := &analyze.Plan{Parts: c.parts, Bytes: int64(c.parts) * c.each}
-		list, err := fn.Batches(p, all(c.parts)[c.parts-c.missing:])
+		list, err := fn.Batches(p, all(c.parts)[c.parts-c.missing:], 0)
 		if err != nil || len(list) != c.batches || len(list) > 0 && list[0].To-list[0].From != c.size {
 			t.Errorf("%+v: %d batches, %v", c, len(list), err)
 			continue
@@ -417,11 +417,15 @@ func TestBatches(t *testing.T) {
 			t.Errorf("%+v: up to %d", c, next)
 		}
 	}
-	list, err := fn.Batches(&analyze.Plan{Parts: 10, Bytes: 10}, []int{1, 2, 3, 7, 9})
+	list, err := fn.Batches(&analyze.Plan{Parts: 10, Bytes: 10}, []int{1, 2, 3, 7, 9}, 0)
 	if err != nil || fmt.Sprint(list) != "[{1 4} {7 8} {9 10}]" {
 		t.Errorf("with gaps: %v, %v", list, err)
 	}
-	if _, err := fn.Batches(&analyze.Plan{Parts: fn.MaxParts + 1, Bytes: 1}, nil); err == nil {
+	list, err = fn.Batches(&analyze.Plan{Parts: 10, Bytes: 10}, all(10), 4)
+	if err != nil || fmt.Sprint(list) != "[{0 4} {4 8} {8 10}]" {
+		t.Errorf("of 4 bytes: %v, %v", list, err)
+	}
+	if _, err := fn.Batches(&analyze.Plan{Parts: fn.MaxParts + 1, Bytes: 1}, nil, 0); err == nil {
 		t.Error("too many parts")
 	}
 	if got := fn.Spelled([]int{0, 1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20}); got != "0-2, 4, 6, 8, 10, 12, 14, 16, …" {

@@ -23,14 +23,16 @@ const (
 	goodNumber = 200       // batches that are made before they grow
 )
 
-// Batches cuts the parts that are missing, in order, into batches: of 64 to 256 MiB, larger
-// ones only if there were more than MaxBatches.
-func Batches(p *analyze.Plan, missing []int) ([]Batch, error) {
+// Batches cuts the parts that are missing, in order, into batches of so many decoded bytes,
+// larger ones only if there were more than MaxBatches. 0 bytes mean 64 to 256 MiB.
+func Batches(p *analyze.Plan, missing []int, bytes int64) ([]Batch, error) {
 	if p.Parts > MaxParts {
 		return nil, fmt.Errorf("%d parts, %d at most: %w", p.Parts, MaxParts, formats.ErrTooLarge)
 	}
 	each := max(1, p.Bytes/int64(max(1, p.Parts))) // of a part
-	bytes := min(max(each*int64(len(missing))/goodNumber, leastBytes), mostBytes)
+	if bytes <= 0 {
+		bytes = min(max(each*int64(len(missing))/goodNumber, leastBytes), mostBytes)
+	}
 	for size := int(max(1, bytes/each)); ; size++ {
 		if list := cut(missing, size); len(list) <= MaxBatches {
 			return list, nil
