@@ -67,6 +67,7 @@ type Array struct {
 	work[*cells.Table]
 
 	a     *b2nd.Array
+	o     ArrayOptions // with defaults
 	plan  *cells.Plan
 	scan  *b2nd.Scan
 	parts [][]int // chunks of each part
@@ -118,6 +119,7 @@ func NewArray(ctx context.Context, a *b2nd.Array, o ArrayOptions) (*Array, error
 	if need := l.Cells * j.plan.CellBytes(); need > o.Memory/2 {
 		return nil, fmt.Errorf("%d cells of about %d bytes, half of %d allowed: %w", l.Cells, j.plan.CellBytes(), o.Memory, formats.ErrTooLarge)
 	}
+	j.o = o
 	rest, err := j.ask(ctx, o.Where == nil)
 	if err != nil {
 		return nil, err

@@ -15,8 +15,8 @@ import (
 // errCheckpoint is matched by errors of the file of a checkpoint.
 var errCheckpoint = errors.New("the checkpoint cannot be used")
 
-// ErrOtherPlan is matched by the error for a checkpoint of another job.
-var ErrOtherPlan = errors.New("the checkpoint is of another plan")
+// ErrOtherPlan is matched by the errors for a checkpoint, a part or answers of another plan.
+var ErrOtherPlan = errors.New("of another plan")
 
 const checkpointVersion = 1
 
@@ -119,7 +119,7 @@ func (c *Checkpoint) start(plan string, parts int) error {
 		return c.f.Truncate(c.end)
 	case "":
 	default:
-		return fmt.Errorf("%w: other data, other questions or other sizes of parts", ErrOtherPlan)
+		return fmt.Errorf("the checkpoint is %w: other data, other questions or other sizes of parts", ErrOtherPlan)
 	}
 	line, err := json.Marshal(planLine{checkpointVersion, plan})
 	if err != nil {

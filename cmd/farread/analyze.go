@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,7 +50,12 @@ item has is null), csv (a line for each cell), npy and b2nd (of several stats an
 of structures), else a table.
 
 --checkpoint FILE keeps the answers of parts that are done: after an interrupt the same
-command goes on from there. FILE goes away at the end.`
+command goes on from there. FILE goes away at the end.
+
+--on ARN lets a state machine of Step Functions make the parts, with a function for each
+batch of them, and follows it. The plan, the parts and the answers lie below --work, in
+a folder of the plan's own: the same command takes what is there, follows a run that
+goes on, or starts one for what is missing. An interrupt leaves the run; --stop ends it.`
 
 // An analysis is the flags of analyze.
 type analysis struct {
@@ -66,6 +70,8 @@ type analysis struct {
 	checkpoint string
 	explain    bool
 	out        string
+	cloud      elsewhere
+	given      func(flag string) bool
 }
 
 const maxAnalyzeJobs = 64
@@ -79,7 +85,8 @@ func newAnalyze(a *app) *cobra.Command {
   farread analyze weather.b2nd --over 0 --every 24 --stats mean -o daily.npy
   farread analyze s3://arrays/t2m.b2nd 'time=2025-03' --over 1,2 --stats 'mean,quantiles(0.01,0.99)' -o march.csv
   farread analyze weather.b2nd --where 'v > 310' --stats 'count,hist(20,310:330)' --json
-  farread analyze s3://arrays/temperature.b2nd --stats sum --checkpoint sum.part`,
+  farread analyze s3://arrays/temperature.b2nd --stats sum --checkpoint sum.part
+  farread analyze s3://arrays/all.b2nd --stats mean --on arn:aws:states:REGION:ACCOUNT:stateMachine:NAME --work s3://jobs/analysis`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				return nil
@@ -109,6 +116,8 @@ func newAnalyze(a *app) *cobra.Command {
 	f.StringVar(&x.sel.format, "format", "", "json, csv, npy, b2nd or text, whatever OUT is called")
 	f.StringVarP(&x.out, "output", "o", "", "`OUT`: a file, or - for stdout")
 	offsetFlag(c, &x.how.offset)
+	x.cloud.register(c)
+	x.given = f.Changed
 	return c
 }
 
@@ -125,6 +134,9 @@ func (x *analysis) check() (list []analyze.Stat, format string, err error) {
 		return nil, "", usagef("--jobs %d: want 1 to %d", x.jobs, maxAnalyzeJobs)
 	case x.part < 1:
 		return nil, "", usagef("--part-size %s: want a size such as 64MiB", &x.part)
+	}
+	if err := x.cloud.check(x.given); err != nil {
+		return nil, "", err
 	}
 	if x.out == "" {
 		x.out = "-"
@@ -175,7 +187,7 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 	}
 	defer out.Abort()
 	results, err := x.results(ctx, j)
-	if err != nil {
+	if err != nil || results == nil { // --stop has no answer
 		return err
 	}
 	if err := answers.Write(out, format, results, int64(x.a.flags.maxMemory)/4); err != nil {
@@ -207,9 +219,10 @@ func (x *analysis) array(ctx context.Context, t *frameContent, arr *farread.Arra
 	if err != nil {
 		return nil, err
 	}
+	x.cloud.source = analyze.Source{URI: t.uri, ETag: src.ETag, Version: src.Version, Time: src.Time, Size: src.Size, Offset: x.how.offset}
 	o := analyze.ArrayOptions{
 		Box: box, Stats: list, Over: x.over, PartBytes: int64(x.part), Memory: int64(x.a.flags.maxMemory) / 2,
-		Source: strings.Join([]string{t.uri, src.ETag, src.Version, src.Time.UTC().String(), strconv.FormatInt(src.Size, 10), strconv.FormatInt(x.how.offset, 10)}, "\n"),
+		Source: x.cloud.source.String(),
 	}
 	for _, n := range x.every {
 		o.Every = append(o.Every, int64(n))
@@ -232,6 +245,9 @@ func (x *analysis) array(ctx context.Context, t *frameContent, arr *farread.Arra
 
 // results runs the job.
 func (x *analysis) results(ctx context.Context, j analyze.Work) (*analyze.Answers, error) {
+	if x.cloud.on != "" {
+		return x.cloud.run(ctx, x.a, j)
+	}
 	size := j.Bytes()
 	b := x.a.newBar("analyze", size)
 	defer b.clear()

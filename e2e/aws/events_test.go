@@ -37,7 +37,7 @@ const recordedKey = "pack/a b+ü %41.npy"
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	c := *cloud
-	zipped := recorder(t)
+	zipped := zipped(t, "./recorder")
 	c.Config.Archive = func(*testing.T, string) []byte { return zipped }
 	for _, path := range scenario.Paths() {
 		t.Run(path, func(t *testing.T) {
@@ -159,11 +159,11 @@ func fields(t *testing.T, document []byte) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// recorder is the archive of the recorder.
-func recorder(t *testing.T) []byte {
+// zipped is the archive of a function of this module.
+func zipped(t *testing.T, pkg string) []byte {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "bootstrap")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", file, "./recorder")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", file, pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
 	if b, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, b)

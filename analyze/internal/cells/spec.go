@@ -46,6 +46,21 @@ func (s Stat) Key() string {
 	return s.Name + "(." + s.Field + ")"
 }
 
+// String returns the stat as ParseStats reads it.
+func (s Stat) String() string {
+	var args []string
+	if s.Field != "" {
+		args = append(args, "."+s.Field)
+	}
+	if s.Name == "hist" {
+		args = append(args, strconv.Itoa(s.Bins), strconv.FormatFloat(s.From, 'g', -1, 64)+":"+strconv.FormatFloat(s.To, 'g', -1, 64))
+	}
+	if args = append(args, s.Ranks...); len(args) == 0 {
+		return s.Name
+	}
+	return s.Name + "(" + strings.Join(args, ",") + ")"
+}
+
 // ParseStats reads a list of stats, such as "mean,hist(64,-5:10),quantiles(.ms,0.5,0.99)".
 func ParseStats(text string) ([]Stat, error) {
 	var out []Stat

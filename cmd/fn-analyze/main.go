@@ -1,0 +1,25 @@
+// Command fn-analyze is the function that makes parts of an analysis and merges them, for
+// the state machine of farread analyze --on. See functions/bootstrap for its environment.
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime/debug"
+
+	"github.com/farread/farread/functions/analyze"
+	"github.com/farread/farread/functions/bootstrap"
+	"github.com/farread/farread/functions/bootstrap/analysis"
+)
+
+func main() {
+	c, err := bootstrap.LoadCall(os.Getenv)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fn-analyze:", err)
+		os.Exit(1)
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: c.Level}))
+	debug.SetMemoryLimit(c.Memory / 8 * 7)
+	bootstrap.Call(analysis.Function(c, log).Handle, analyze.Permanent)
+}

@@ -1,0 +1,66 @@
+// Command faulty is fn-analyze with faults: an object faults/N in the work bucket makes the
+// batch of the parts from N on fail, as its bytes say: "once", "always" or "permanent".
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/functions/analyze"
+	"github.com/farread/farread/functions/bootstrap"
+	"github.com/farread/farread/functions/bootstrap/analysis"
+	"github.com/farread/farread/objstore"
+)
+
+func main() {
+	c, err := bootstrap.LoadCall(os.Getenv)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "faulty:", err)
+		os.Exit(1)
+	}
+	f := analysis.Function(c, slog.New(slog.NewJSONHandler(os.Stderr, nil)))
+	bootstrap.Call(func(ctx context.Context, payload []byte) ([]byte, error) {
+		if err := fault(ctx, f, payload); err != nil {
+			return nil, err
+		}
+		return f.Handle(ctx, payload)
+	}, analyze.Permanent)
+}
+
+// fault returns the error that an event is to have.
+func fault(ctx context.Context, f *analyze.Function, payload []byte) error {
+	var e analyze.Event
+	if err := json.Unmarshal(payload, &e); err != nil || e.Analyze == nil {
+		return err
+	}
+	b, err := f.Buckets(e.Analyze.Bucket)
+	if err != nil {
+		return err
+	}
+	key := fmt.Sprintf("faults/%d", e.Analyze.From)
+	r, _, err := b.Get(ctx, key, objstore.GetOptions{})
+	if errors.Is(err, objstore.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	kind, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	switch string(kind) {
+	case "once":
+		return errors.Join(errors.New("a fault"), b.Delete(ctx, key))
+	case "permanent":
+		return fmt.Errorf("a fault for ever: %w", formats.ErrCorrupt)
+	}
+	return errors.New("a fault again")
+}

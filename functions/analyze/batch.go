@@ -1,0 +1,74 @@
+package analyze
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/farread/farread/analyze"
+	"github.com/farread/farread/formats"
+)
+
+// A Batch is a run of parts that one invocation makes: those from From to before To.
+type Batch struct {
+	From int `json:"from"`
+	To   int `json:"to"`
+}
+
+// Bounds of the batches of a run.
+const (
+	MaxBatches = 10_000    // the children that a Distributed Map runs at the same time at most
+	MaxParts   = 40_000    // objects that the last step reads
+	leastBytes = 64 << 20  // decoded, of a batch if there are more parts
+	mostBytes  = 256 << 20 // of a batch if these are few enough
+	goodNumber = 200       // batches that are made before they grow
+)
+
+// Batches cuts the parts that are missing, in order, into batches of so many decoded bytes,
+// larger ones only if there were more than MaxBatches. 0 bytes mean 64 to 256 MiB.
+func Batches(p *analyze.Plan, missing []int, bytes int64) ([]Batch, error) {
+	if p.Parts > MaxParts {
+		return nil, fmt.Errorf("%d parts, %d at most: %w", p.Parts, MaxParts, formats.ErrTooLarge)
+	}
+	each := max(1, p.Bytes/int64(max(1, p.Parts))) // of a part
+	if bytes <= 0 {
+		bytes = min(max(each*int64(len(missing))/goodNumber, leastBytes), mostBytes)
+	}
+	for size := int(max(1, bytes/each)); ; size++ {
+		if list := cut(missing, size); len(list) <= MaxBatches {
+			return list, nil
+		}
+	}
+}
+
+// cut cuts into runs of at most size parts without a gap.
+func cut(missing []int, size int) []Batch {
+	out := []Batch{} // JSON has a list
+	for _, n := range missing {
+		if k := len(out) - 1; k >= 0 && out[k].To == n && n-out[k].From < size {
+			out[k].To++
+		} else {
+			out = append(out, Batch{n, n + 1})
+		}
+	}
+	return out
+}
+
+// maxNamed is how many runs of parts an error names.
+const maxNamed = 8
+
+// Spelled returns numbers of parts, in order, as text: "3, 5-9".
+func Spelled(parts []int) string {
+	var out strings.Builder
+	for i, b := range cut(parts, len(parts)+1) {
+		switch {
+		case i == maxNamed:
+			return out.String() + ", …"
+		case i > 0:
+			out.WriteString(", ")
+		}
+		if fmt.Fprint(&out, b.From); b.To > b.From+1 {
+			fmt.Fprintf(&out, "-%d", b.To-1)
+		}
+	}
+	return out.String()
+}

@@ -1,0 +1,211 @@
+package analyze
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/farread/farread/analyze"
+	"github.com/farread/farread/formats"
+	"github.com/farread/farread/objstore"
+)
+
+// A Folder is where the plan of an analysis lies in a bucket, and all that is made of it.
+type Folder struct {
+	Bucket objstore.Bucket
+	Dir    string // key of the folder, with its slash
+}
+
+const planName = "plan.json"
+
+// FolderOf returns the folder of the plan with a key.
+func FolderOf(b objstore.Bucket, plan string) (Folder, error) {
+	dir, ok := strings.CutSuffix(plan, planName)
+	if !ok || !strings.HasSuffix(dir, "/") {
+		return Folder{}, fmt.Errorf("the plan %.200q: want a key that ends in /%s: %w", plan, planName, objstore.ErrInvalid)
+	}
+	return Folder{b, dir}, nil
+}
+
+// PlanKey is the key of the plan.
+func (f Folder) PlanKey() string { return f.Dir + planName }
+
+// AnswersKey is the key of the answers.
+func (f Folder) AnswersKey() string { return f.Dir + "answers.json" }
+
+// ListKey is the key of the list of batches of a run.
+func (f Folder) ListKey(run string) string { return f.Dir + "runs/" + run + ".json" }
+
+// partKey sorts as the numbers do.
+func (f Folder) partKey(part int) string { return fmt.Sprintf("%sparts/%08d.json", f.Dir, part) }
+
+// A Failure is what a run notes of a batch that failed for ever.
+type Failure struct {
+	Batch
+
+	Error string `json:"error"` // its type
+	Cause string `json:"cause"`
+}
+
+func (f Folder) failures(run string) string { return f.Dir + "failed/" + run + "/" }
+
+// maxObject bounds what is read of a folder into memory, as a whole.
+const maxObject = 1 << 30
+
+// read returns the bytes of an object.
+func (f Folder) read(ctx context.Context, key string) ([]byte, error) {
+	r, in, err := f.Bucket.Get(ctx, key, objstore.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if in.Size > maxObject {
+		return nil, fmt.Errorf("%s: %d bytes: %w", key, in.Size, formats.ErrTooLarge)
+	}
+	return io.ReadAll(r)
+}
+
+// create writes an object, and reports whether it was not there before.
+func (f Folder) create(ctx context.Context, key string, text []byte) (made bool, err error) {
+	_, err = objstore.Put(ctx, f.Bucket, key, bytes.NewReader(text), objstore.PutOptions{ContentType: "application/json", IfAbsent: true})
+	if errors.Is(err, objstore.ErrExists) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Plan reads the plan.
+func (f Folder) Plan(ctx context.Context) (*analyze.Plan, error) {
+	text, err := f.read(ctx, f.PlanKey())
+	if err != nil {
+		return nil, err
+	}
+	return analyze.ParsePlan(text)
+}
+
+// PutPlan writes the plan. If there is one, it must have the same ID.
+func (f Folder) PutPlan(ctx context.Context, p *analyze.Plan) error {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	if made, err := f.create(ctx, f.PlanKey(), append(text, '\n')); made || err != nil {
+		return err
+	}
+	have, err := f.Plan(ctx)
+	if err == nil && have.ID != p.ID {
+		err = fmt.Errorf("%s is %w", f.PlanKey(), analyze.ErrOtherPlan)
+	}
+	return err
+}
+
+// PutList writes the batches of a run.
+func (f Folder) PutList(ctx context.Context, run string, list []Batch) error {
+	text, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	made, err := f.create(ctx, f.ListKey(run), append(text, '\n'))
+	if err == nil && !made {
+		err = fmt.Errorf("%s: %w", f.ListKey(run), objstore.ErrExists)
+	}
+	return err
+}
+
+// LastRun returns the name of the last run that has a list, or "".
+func (f Folder) LastRun(ctx context.Context) (run string, err error) {
+	prefix := f.Dir + "runs/"
+	for in, err := range f.Bucket.List(ctx, prefix) {
+		if err != nil {
+			return "", err
+		}
+		run = strings.TrimSuffix(strings.TrimPrefix(in.Key, prefix), ".json")
+	}
+	return run, nil
+}
+
+// putPart writes the line of a part. A part of the same plan that is there already stays.
+func (f Folder) putPart(ctx context.Context, p *analyze.Plan, part int, line []byte) error {
+	made, err := f.create(ctx, f.partKey(part), line)
+	if err == nil && !made {
+		_, err = f.part(ctx, p, part)
+	}
+	return err
+}
+
+// part returns the result of a part.
+func (f Folder) part(ctx context.Context, p *analyze.Plan, part int) ([]byte, error) {
+	line, err := f.read(ctx, f.partKey(part))
+	if err != nil {
+		return nil, err
+	}
+	return p.Result(part, line)
+}
+
+// Missing returns the numbers, in order, of the parts from one to before another that are
+// not there.
+func (f Folder) Missing(ctx context.Context, from, to int) ([]int, error) {
+	prefix, after := f.Dir+"parts/", ""
+	if from > 0 {
+		after = f.partKey(from - 1)
+	}
+	var out []int
+	next := from
+	for in, err := range objstore.ListAfter(ctx, f.Bucket, prefix, after) {
+		if err != nil {
+			return nil, err
+		}
+		n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(in.Key, prefix), ".json"))
+		if err != nil || n < next || f.partKey(n) != in.Key {
+			continue // no part
+		}
+		if n >= to {
+			break
+		}
+		for ; next < n; next++ {
+			out = append(out, next)
+		}
+		next++
+	}
+	for ; next < to; next++ {
+		out = append(out, next)
+	}
+	return out, nil
+}
+
+// Answers reads the answers; false: there are none yet.
+func (f Folder) Answers(ctx context.Context, p *analyze.Plan) (*analyze.Answers, bool, error) {
+	text, err := f.read(ctx, f.AnswersKey())
+	if errors.Is(err, objstore.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	a, err := p.DecodeAnswers(text)
+	return a, err == nil, err
+}
+
+// Failures returns what failed in a run.
+func (f Folder) Failures(ctx context.Context, run string) ([]Failure, error) {
+	var out []Failure
+	for in, err := range f.Bucket.List(ctx, f.failures(run)) {
+		if err != nil {
+			return nil, err
+		}
+		text, err := f.read(ctx, in.Key)
+		if err != nil {
+			return nil, err
+		}
+		var one Failure
+		if json.Unmarshal(text, &one) == nil {
+			out = append(out, one)
+		}
+	}
+	return out, nil
+}

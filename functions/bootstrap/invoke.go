@@ -1,0 +1,69 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambda/messages"
+)
+
+// CallConfig is the configuration of a function that a state machine calls: EnvLog,
+// EnvHedge and the memory that Lambda tells.
+type CallConfig struct {
+	Memory  int64 // bytes of the function
+	Level   slog.Level
+	NoHedge bool
+}
+
+// LoadCall reads and validates the configuration; the error has every fault. getenv is
+// os.Getenv.
+func LoadCall(getenv func(string) string) (CallConfig, error) {
+	c := CallConfig{Memory: 512 << 20}
+	var errs []error
+	if v := getenv(EnvMemory); v != "" {
+		n, err := strconv.ParseInt(v, 10, 64)
+		if err != nil || n < 128 || n > 10240 {
+			errs = append(errs, fmt.Errorf("%s=%q is not a number of MiB from 128 to 10240", EnvMemory, v))
+		}
+		c.Memory = n << 20
+	}
+	var err error
+	c.Level, err = logLevel(getenv)
+	errs = append(errs, err)
+	c.NoHedge, err = noHedge(getenv)
+	return c, errors.Join(append(errs, err)...)
+}
+
+// Names of errors for the Retry of a state machine.
+const (
+	ErrorPermanent = "Permanent" // another try would end in the same error
+	ErrorTemporary = "Temporary"
+)
+
+// Call answers calls with f until the runtime ends the process. Errors have one of the names
+// of this package.
+func Call(f func(ctx context.Context, payload []byte) ([]byte, error), permanent func(error) bool) {
+	lambda.Start(caller{f, permanent})
+}
+
+// caller is a lambda.Handler: bytes in, bytes out, without reflection.
+type caller struct {
+	f         func(ctx context.Context, payload []byte) ([]byte, error)
+	permanent func(error) bool
+}
+
+func (c caller) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	answer, err := c.f(ctx, payload)
+	if err == nil {
+		return answer, nil
+	}
+	name := ErrorTemporary
+	if c.permanent(err) {
+		name = ErrorPermanent
+	}
+	return nil, messages.InvokeResponse_Error{Message: err.Error(), Type: name}
+}
