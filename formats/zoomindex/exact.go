@@ -14,6 +14,8 @@ type Known struct {
 	Entry, Exit int64 // offsets of the first and the last sample
 	Count       int64 // samples of each channel
 	Channels    []KnownChannel
+
+	spans int64 // of the index
 }
 
 // A KnownChannel is what an index says exactly of one channel in a span.
@@ -53,7 +55,7 @@ type Exactly struct {
 // all samples in [from, to], and no sample is in both. It takes spans of the level, or the
 // bins, with which pages and samples that are left are about the fewest bytes. If spans have
 // no exact sum, and sums are asked for, it looks once more, at a level that may have them.
-// Without an index all is left. The Known is reused.
+// Without an index all is left.
 //
 // To find the index costs as much as for the first View, and then Exact makes one planned
 // read, rarely more. If the error matches index.ErrUnusable, the index is wrong and no
@@ -114,14 +116,14 @@ type exactly struct {
 	fn    func(k *Known) error
 	bytes float64 // of the samples of an offset
 	out   Exactly
-	known Known
 
 	// Of the section that is looked at.
 	l       layout
 	ranges  []Range // where it is looked at
 	rest    []Range
 	of      int     // number of the range that the last one of rest is in
-	apart   bool    // a span lies behind the last one of rest
+	apart   bool    // spans behind the last one of rest were told
+	wait    []Known // those that were not: what is left may begin again so soon that their samples are read, too
 	unsumed float64 // the greatest sum that was too great
 	group   []knownSpan
 	free    [][]stat
@@ -133,17 +135,31 @@ type knownSpan struct {
 	st             []stat
 }
 
-// look looks at the best section, and at a finer one for the sums that it does not have.
+// look looks at the best section, and at finer ones for the sums that it does not have.
 func (x *exactly) look(ctx context.Context, levels []*index.Section) error {
 	s := x.best(levels)
 	if s == nil {
 		return nil
 	}
-	if err := x.section(ctx, s); err != nil || x.unsumed == 0 || s.Kind == sectionBins {
-		return err
+	for {
+		if err := x.section(ctx, s); err != nil {
+			return err
+		}
+		if s = x.finer(s); s == nil {
+			return nil
+		}
 	}
-	// Spans of half the length have sums of half the size.
-	level := max(s.Level-int64(min(math.Ceil(math.Log2(x.unsumed/mostSum)), zoomcache.MaxLevel)), 1)
+}
+
+// finer is the level in which the spans may have the sums that those of a section had not. It
+// is nil if there is none, or the samples alone take less.
+func (x *exactly) finer(s *index.Section) *index.Section {
+	if x.unsumed == 0 || s.Kind == sectionBins {
+		return nil
+	}
+	// Spans of half the length have sums of about half the size.
+	halves := min(math.Ceil(math.Log2(x.unsumed/mostSum)+0.5), zoomcache.MaxLevel)
+	level := max(s.Level-int64(halves), 1)
 	fine := x.v.section(sectionLevel, level)
 	if level == s.Level || fine == nil {
 		return nil
@@ -158,7 +174,7 @@ func (x *exactly) look(ctx context.Context, levels []*index.Section) error {
 	if pages*2 > samples {
 		return nil
 	}
-	return x.section(ctx, fine)
+	return fine
 }
 
 // edgeCost is how many bytes a further request is worth.
@@ -269,6 +285,9 @@ func (x *exactly) section(ctx context.Context, s *index.Section) error {
 	if err == nil {
 		err = x.close()
 	}
+	if err == nil {
+		err = x.tell()
+	}
 	x.out.Rest = x.rest
 	return err
 }
@@ -335,12 +354,16 @@ func (x *exactly) close() error {
 		r := x.ranges[0]
 		switch {
 		case r.From <= entry && exit <= r.To && x.o.Until(entry) >= exit && x.serves():
-			x.apart = true
-			if err := x.tell(entry, exit); err != nil {
-				return err
+			x.wait = append(x.wait, x.known(entry, exit))
+			if n := len(x.rest); n == 0 || x.of != 0 || x.apart || (float64(exit)-float64(x.rest[n-1].To))*x.bytes > edgeCost {
+				if err := x.tell(); err != nil {
+					return err
+				}
 			}
 		default:
-			x.leave(entry, exit)
+			if err := x.leave(entry, exit); err != nil {
+				return err
+			}
 		}
 	}
 	for i := range x.group {
@@ -352,19 +375,23 @@ func (x *exactly) close() error {
 
 // leave adds offsets to those that are left. There is no sample between the spans of a
 // section, so that spans of which one follows the other are left as one range.
-func (x *exactly) leave(entry, exit int64) {
+func (x *exactly) leave(entry, exit int64) error {
 	for i, r := range x.ranges {
 		if r.From > exit {
 			break
 		}
 		from, to := max(r.From, entry), min(r.To, exit)
 		if n := len(x.rest); n > 0 && x.of == i && !x.apart {
-			x.rest[n-1].To = to
+			x.rest[n-1].To, x.wait = to, x.wait[:0]
 			continue
+		}
+		if err := x.tell(); err != nil {
+			return err
 		}
 		x.rest = append(x.rest, Range{from, to})
 		x.of, x.apart = i, false
 	}
+	return nil
 }
 
 // serves reports whether the spans of the group have what is asked for.
@@ -387,14 +414,11 @@ func (x *exactly) serves() bool {
 	return ok
 }
 
-// tell tells the group as one span.
-func (x *exactly) tell(entry, exit int64) error {
-	k := &x.known
-	k.Entry, k.Exit, k.Count = entry, exit, 0
-	k.Channels = append(k.Channels[:0], make([]KnownChannel, x.l.width)...)
+// known makes one span of the group.
+func (x *exactly) known(entry, exit int64) Known {
+	k := Known{Entry: entry, Exit: exit, Channels: make([]KnownChannel, x.l.width), spans: int64(len(x.group))}
 	for i := range x.group {
 		k.Count += x.group[i].n
-		x.out.Spans++
 	}
 	for c := range k.Channels {
 		all := x.group[0].st[c]
@@ -411,7 +435,19 @@ func (x *exactly) tell(entry, exit int64) error {
 			to.Min, to.Max = number(x.l.kind, all.min), number(x.l.kind, all.max)
 		}
 	}
-	return x.fn(k)
+	return k
+}
+
+// tell tells the spans that wait.
+func (x *exactly) tell() error {
+	for i := range x.wait {
+		x.out.Spans += x.wait[i].spans
+		if err := x.fn(&x.wait[i]); err != nil {
+			return err
+		}
+	}
+	x.apart, x.wait = true, x.wait[:0]
+	return nil
 }
 
 const (

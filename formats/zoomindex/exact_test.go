@@ -56,7 +56,7 @@ func TestExact(t *testing.T) {
 		if got, err := f.Extent(t.Context(), 5); err != nil || got.Entry != least || got.Exit != most || got.Samples != int64(len(s.off)) {
 			t.Fatalf("%s: %+v, %v, want %d to %d", c.name, got, err, least, most)
 		}
-		for n := range 8 {
+		for n := range 5 {
 			from, to := int64(zoomcache.FirstOffset), int64(zoomcache.LastOffset)
 			if n > 2 {
 				from = least + r.Int64N(most-least+1)
