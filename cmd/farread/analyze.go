@@ -65,6 +65,7 @@ type analysis struct {
 	stats      string
 	over       []int
 	every      []int
+	period     periodFlag
 	jobs       int
 	part       sizeFlag
 	checkpoint string
@@ -102,12 +103,14 @@ func newAnalyze(a *app) *cobra.Command {
 		},
 	}
 	x.sel.register(c, []func(*pflag.FlagSet){x.sel.ofLabels, func(f *pflag.FlagSet) {
+		x.sel.ofTime(f)
 		f.StringVar(&x.sel.where, "where", "", "only about items that match `EXPR`: 'v > 3', 'temp < -5 and not flag == 0'; see slice --help")
 	}})
 	f := c.Flags()
 	f.StringVar(&x.stats, "stats", "", "what to find, a `LIST` of count, nan, min, max, argmin, argmax, sum, mean, std, hist(N,A:B), quantiles(Q,...)")
 	f.IntSliceVar(&x.over, "over", nil, "reduce these `AXES`, such as 0,2, and keep the others; negative ones count from the end")
-	f.IntSliceVar(&x.every, "every", nil, "cut the first axes of --over into windows of so many items, `LENGTHS` such as 24 or 4,4")
+	x.period.items = &x.every
+	f.Var(&x.period, "every", "cut the first axes of --over into windows of so many items, `LENGTHS` such as 24 or 4,4; a series into windows of a time, such as 1h")
 	f.IntVar(&x.jobs, "jobs", 2, "parts to work on at a time")
 	f.Var(&x.part, "part-size", "decoded bytes of a part")
 	f.StringVar(&x.checkpoint, "checkpoint", "", "keep what is done in `FILE`, and go on from it")
@@ -198,12 +201,18 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 
 // job plans the analysis of what was opened.
 func (x *analysis) job(ctx context.Context, c content, list []analyze.Stat) (analyze.Work, error) {
+	if t, ok := c.(*zoomContent); ok {
+		return x.series(ctx, t, list)
+	}
+	if err := x.onlySeries(c.dataset().Format()); err != nil {
+		return nil, err
+	}
 	if t, ok := c.(*frameContent); ok {
 		if arr, ok := c.dataset().Handle().(*farread.Array); ok {
 			return x.array(ctx, t, arr, list)
 		}
 	}
-	return nil, fmt.Errorf("analyze takes a b2nd array, and this is a %s: %w", c.dataset().Format(), formats.ErrUnsupported)
+	return nil, fmt.Errorf("analyze takes a b2nd array or a series, and this is a %s: %w", c.dataset().Format(), formats.ErrUnsupported)
 }
 
 // array plans the analysis of an array.
@@ -278,6 +287,8 @@ type analysisPlan struct {
 	Requests int                `json:"requests"` // for items; those that were made for this plan do not count
 	Bytes    int64              `json:"bytes"`
 	Search   *b2nd.SearchReport `json:"search,omitempty"`
+
+	Series *analyze.SeriesReport `json:"series,omitempty"`
 }
 
 // tell tells what would be read.
@@ -296,6 +307,11 @@ func (x *analysis) tell(ctx context.Context, j analyze.Work) error {
 		p.Shape, p.Search = a.Shape(), &r
 		head = fmt.Sprintf("%s of %s and %s of %s in ", human.Count(r.ChunksRead), human.Plural(r.Chunks, "chunk"), human.Count(r.BlocksRead), human.Plural(r.Blocks, "block"))
 		tail = "; an answer of shape " + human.Shape(p.Shape)
+	}
+	if a, ok := j.(*analyze.Series); ok {
+		r := a.Report()
+		p.Shape, p.Series = a.Shape(), &r
+		head, tail = seriesText(&r), "; an answer of shape "+human.Shape(p.Shape)
 	}
 	if x.a.flags.json {
 		return writeJSON(x.a.stdout, p)

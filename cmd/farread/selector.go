@@ -80,10 +80,15 @@ type trackSelector struct {
 }
 
 func (s *trackSelector) ofTrack(f *pflag.FlagSet) {
+	s.ofTime(f)
+	f.BoolVar(&s.bignum, "bignum", false, "integers of a track of codec int whole, of any length, instead of their low 64 bits")
+}
+
+// ofTime adds the flags for a track and a time.
+func (s *trackSelector) ofTime(f *pflag.FlagSet) {
 	f.StringVar(&s.track, "track", "", "track `N` of a zoom-cache file: its number, or its name as info shows it")
 	f.StringVar(&s.from, "from", "", "from this time `T` on: seconds, a duration (1h30m) or UTC")
 	f.StringVar(&s.to, "to", "", "up to this time `T`, without it")
-	f.BoolVar(&s.bignum, "bignum", false, "integers of a track of codec int whole, of any length, instead of their low 64 bits")
 }
 
 func (s *trackSelector) ofSamples(f *pflag.FlagSet) {

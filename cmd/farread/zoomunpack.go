@@ -56,7 +56,7 @@ func (t *zoomContent) columns(ctx context.Context, dst string) (*zoomColumns, er
 			return alone("of which some have stamps")
 		case k.Codec.Channels > 0 || k.Codec.Kind == zoomcache.Unit:
 			return alone("of which some have other than one value a sample")
-		case render.SampleType(k.Codec.Kind) != render.SampleType(first.Codec.Kind):
+		case k.Codec.Kind.ItemType() != first.Codec.Kind.ItemType():
 			return alone("of several types")
 		case k.Rate != first.Rate:
 			return alone("of several rates")
@@ -72,7 +72,7 @@ func (t *zoomContent) columns(ctx context.Context, dst string) (*zoomColumns, er
 			return alone("that begin or end apart")
 		}
 	}
-	d, err := dtype.Parse(render.SampleType(first.Codec.Kind))
+	d, err := dtype.Parse(first.Codec.Kind.ItemType())
 	return &zoomColumns{t, counts[0].Samples, d}, err
 }
 

@@ -219,4 +219,5 @@ def main():
     json.dump({"checked": checked, "faults": faults}, sys.stdout)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -92,18 +92,22 @@ func (m Moment) Offset(h *Header, t *Track) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	x.Mul(x, big.NewRat(t.Rate.Num, t.Rate.Den))
+	return offsetFrom(x.Mul(x, big.NewRat(t.Rate.Num, t.Rate.Den))), nil
+}
+
+// offsetFrom is the first offset that is not below x, cut to the range of int64.
+func offsetFrom(x *big.Rat) int64 {
 	n, rest := new(big.Int).DivMod(x.Num(), x.Denom(), new(big.Int)) // Euclid's: down
 	if rest.Sign() > 0 {
 		n.Add(n, big.NewInt(1))
 	}
 	switch {
 	case n.IsInt64():
-		return n.Int64(), nil
+		return n.Int64()
 	case n.Sign() < 0:
-		return FirstOffset, nil
+		return FirstOffset
 	}
-	return LastOffset, nil
+	return LastOffset
 }
 
 // Seconds is the moment in seconds since time 0 of a file, as near as a float64 is. It

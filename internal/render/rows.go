@@ -67,7 +67,7 @@ type joiner struct {
 func (j *joiner) add(track int32, v *zoomcache.Values) error {
 	i := j.place[track]
 	before := len(j.wait[i])
-	j.wait[i] = appendValues(j.wait[i], v)
+	j.wait[i] = v.AppendItems(j.wait[i])
 	if j.held += int64(len(j.wait[i]) - before); j.held > j.most {
 		return ErrOutOfStep
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 
@@ -45,34 +44,6 @@ func Samples(out io.Writer, k *zoomcache.Track, o SampleOptions, each func(fn fu
 // short.
 const FileBuffer = 256 << 10
 
-// SampleType returns NumPy's name for the values of a kind.
-func SampleType(k zoomcache.Kind) string {
-	switch k {
-	case zoomcache.Bool:
-		return "|b1"
-	case zoomcache.F32:
-		return "<f4"
-	case zoomcache.F64:
-		return "<f8"
-	case zoomcache.I8:
-		return "|i1"
-	case zoomcache.I16:
-		return "<i2"
-	case zoomcache.I32:
-		return "<i4"
-	case zoomcache.U8:
-		return "|u1"
-	case zoomcache.U16:
-		return "<u2"
-	case zoomcache.U32:
-		return "<u4"
-	case zoomcache.U64, zoomcache.Word:
-		return "<u8"
-	default:
-		return "<i8"
-	}
-}
-
 // header is the header of a .npy of n samples. Its length is the same for every n:
 // like numpy.save's, it leaves room for the first axis to grow.
 func (o *SampleOptions) header(k *zoomcache.Track, n int64) ([]byte, error) {
@@ -83,7 +54,7 @@ func (o *SampleOptions) header(k *zoomcache.Track, n int64) ([]byte, error) {
 	case k.Codec.Channels > 0:
 		shape = append(shape, int64(k.Codec.Channels))
 	}
-	d, err := dtype.Parse(SampleType(kind))
+	d, err := dtype.Parse(kind.ItemType())
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +87,7 @@ func (o *SampleOptions) npy(w *bufio.Writer, k *zoomcache.Track, each func(fn fu
 		if n += int64(p.Count); o.Stamps {
 			buf = appendStamps(buf[:0], p)
 		} else {
-			buf = appendValues(buf[:0], &p.Values)
+			buf = p.Values.AppendItems(buf[:0])
 		}
 		if o.Wrote != nil {
 			o.Wrote(int64(len(buf)))
@@ -143,73 +114,6 @@ func (o *SampleOptions) npy(w *bufio.Writer, k *zoomcache.Track, each func(fn fu
 func appendStamps(dst []byte, p *zoomcache.Packet) []byte {
 	for i := range int(p.Count) {
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(p.Offset(i)))
-	}
-	return dst
-}
-
-// appendValues appends values as the items of SampleType.
-func appendValues(dst []byte, v *zoomcache.Values) []byte {
-	switch v.Kind {
-	case zoomcache.Bool:
-		for _, x := range v.Bool {
-			b := byte(0)
-			if x {
-				b = 1
-			}
-			dst = append(dst, b)
-		}
-	case zoomcache.F32:
-		for _, x := range v.F32 {
-			dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(x))
-		}
-	case zoomcache.F64:
-		for _, x := range v.F64 {
-			dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(x))
-		}
-	case zoomcache.I8:
-		return append8(dst, v.I8)
-	case zoomcache.U8:
-		return append(dst, v.U8...)
-	case zoomcache.I16:
-		return append16(dst, v.I16)
-	case zoomcache.U16:
-		return append16(dst, v.U16)
-	case zoomcache.I32:
-		return append32(dst, v.I32)
-	case zoomcache.U32:
-		return append32(dst, v.U32)
-	case zoomcache.U64, zoomcache.Word:
-		return append64(dst, v.U64)
-	default:
-		return append64(dst, v.I64)
-	}
-	return dst
-}
-
-func append8(dst []byte, v []int8) []byte {
-	for _, x := range v {
-		dst = append(dst, byte(x))
-	}
-	return dst
-}
-
-func append16[T int16 | uint16](dst []byte, v []T) []byte {
-	for _, x := range v {
-		dst = binary.LittleEndian.AppendUint16(dst, uint16(x))
-	}
-	return dst
-}
-
-func append32[T int32 | uint32](dst []byte, v []T) []byte {
-	for _, x := range v {
-		dst = binary.LittleEndian.AppendUint32(dst, uint32(x))
-	}
-	return dst
-}
-
-func append64[T int64 | uint64](dst []byte, v []T) []byte {
-	for _, x := range v {
-		dst = binary.LittleEndian.AppendUint64(dst, uint64(x))
 	}
 	return dst
 }
@@ -246,13 +150,13 @@ func (c *sampleCSV) head() string {
 
 func (c *sampleCSV) write(w io.Writer, p *zoomcache.Packet) error {
 	n := c.channels()
-	d, err := dtype.Parse(SampleType(p.Values.Kind))
+	d, err := dtype.Parse(p.Values.Kind.ItemType())
 	if err != nil {
 		return err
 	}
 	size := d.ItemSize()
 	if n > 0 && p.Values.Kind != zoomcache.Integer {
-		c.items = appendValues(c.items[:0], &p.Values)
+		c.items = p.Values.AppendItems(c.items[:0])
 	}
 	items := c.items
 	c.buf = c.buf[:0]
