@@ -15,6 +15,7 @@ import (
 	"github.com/farread/farread"
 	"github.com/farread/farread/analyze"
 	"github.com/farread/farread/cmd/farread/internal/answers"
+	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/predicate"
@@ -38,9 +39,11 @@ Of items with members each names one: mean(.temp), hist(.temp,64,0:50). Complex
 numbers have count, nan, sum and mean, times count, nan and extremes.
 
 All axes are reduced. --over 0,2 reduces these and keeps the others; --every 24 cuts
-the first of them into windows of 24 items, which remain, --every 4,4 the first two:
-so --over 0,1 --every 4,4 --stats mean makes an image smaller. --where EXPR asks about
-the items that match, as in farread slice. Chunks that cannot match by the ranges in
+the first of them into windows of 24 items, which remain, --every 4,4 the first two.
+--coarsen 4,4 --stat mean cuts the first two axes into such windows and keeps the
+others: a level of the pyramid of an image or a volume. One stat as npy or b2nd is
+written as it becomes known, however long it is. --where EXPR asks about the items
+that match, as in farread slice. Chunks that cannot match by the ranges in
 the array's index are not read, and count, nan, min and max of whole chunks come from
 there.
 
@@ -51,7 +54,8 @@ item has is null), csv (a line for each cell), npy and b2nd (of several stats an
 of structures), else a table.
 
 --checkpoint FILE keeps the answers of parts that are done: after an interrupt the same
-command goes on from there. FILE goes away at the end.`
+command goes on from there. FILE goes away at the end. --max-memory bounds all buffers, and
+what cannot fit is refused before anything is read.`
 
 // An analysis is the flags of analyze.
 type analysis struct {
@@ -61,9 +65,13 @@ type analysis struct {
 	stats      string
 	over       []int
 	every      []int
+	coarsen    []int
 	jobs       int
 	part       sizeFlag
 	checkpoint string
+	kept       *analyze.Checkpoint
+	streamed   bool
+	late       error // behind bytes on stdout, which cannot be taken back
 	explain    bool
 	out        string
 }
@@ -79,6 +87,7 @@ func newAnalyze(a *app) *cobra.Command {
   farread analyze weather.b2nd --over 0 --every 24 --stats mean -o daily.npy
   farread analyze s3://arrays/t2m.b2nd 'time=2025-03' --over 1,2 --stats 'mean,quantiles(0.01,0.99)' -o march.csv
   farread analyze weather.b2nd --where 'v > 310' --stats 'count,hist(20,310:330)' --json
+  farread analyze s3://scans/cells.b2nd --coarsen 4,4 --stat mean -o cells4.b2nd
   farread analyze s3://arrays/temperature.b2nd --stats sum --checkpoint sum.part`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
@@ -88,6 +97,9 @@ func newAnalyze(a *app) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := objstore.Again(cmd.Context(), func() error { return x.run(cmd.Context(), args) })
+			if err == nil {
+				err = x.late
+			}
 			if len(args) == 2 {
 				return inSlice(args[0], args[1], err)
 			}
@@ -101,6 +113,7 @@ func newAnalyze(a *app) *cobra.Command {
 	f.StringVar(&x.stats, "stats", "", "what to find, a `LIST` of count, nan, min, max, argmin, argmax, sum, mean, std, hist(N,A:B), quantiles(Q,...)")
 	f.IntSliceVar(&x.over, "over", nil, "reduce these `AXES`, such as 0,2, and keep the others; negative ones count from the end")
 	f.IntSliceVar(&x.every, "every", nil, "cut the first axes of --over into windows of so many items, `LENGTHS` such as 24 or 4,4")
+	x.coarsenFlags(f)
 	f.IntVar(&x.jobs, "jobs", 2, "parts to work on at a time")
 	f.Var(&x.part, "part-size", "decoded bytes of a part")
 	f.StringVar(&x.checkpoint, "checkpoint", "", "keep what is done in `FILE`, and go on from it")
@@ -125,6 +138,9 @@ func (x *analysis) check() (list []analyze.Stat, format string, err error) {
 		return nil, "", usagef("--jobs %d: want 1 to %d", x.jobs, maxAnalyzeJobs)
 	case x.part < 1:
 		return nil, "", usagef("--part-size %s: want a size such as 64MiB", &x.part)
+	}
+	if _, _, err := x.windows(); err != nil {
+		return nil, "", err
 	}
 	if x.out == "" {
 		x.out = "-"
@@ -159,6 +175,7 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	x.streamed = isStreamed(format, list)
 	j, err := x.job(ctx, c, list)
 	if err != nil {
 		return err
@@ -174,14 +191,25 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer out.Abort()
-	results, err := x.results(ctx, j)
+	defer x.close()
+	if a, ok := j.(*analyze.Array); ok && x.streamed {
+		err = x.stream(ctx, a, out, format)
+	} else if results, fail := x.results(ctx, j); fail == nil {
+		err = answers.Write(out, format, results, int64(x.a.flags.maxMemory)/4)
+	} else {
+		err = fail
+	}
+	if s, ok := out.(*sink.Stream); ok && err != nil && s.Wrote() {
+		x.late, x.a.partly = err, errors.Is(err, objstore.ErrChanged)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	if err := answers.Write(out, format, results, int64(x.a.flags.maxMemory)/4); err != nil {
+	if err := out.Commit(); err != nil {
 		return err
 	}
-	return out.Commit()
+	return x.forget()
 }
 
 // job plans the analysis of what was opened.
@@ -207,12 +235,13 @@ func (x *analysis) array(ctx context.Context, t *frameContent, arr *farread.Arra
 	if err != nil {
 		return nil, err
 	}
-	o := analyze.ArrayOptions{
-		Box: box, Stats: list, Over: x.over, PartBytes: int64(x.part), Memory: int64(x.a.flags.maxMemory) / 2,
-		Source: strings.Join([]string{t.uri, src.ETag, src.Version, src.Time.UTC().String(), strconv.FormatInt(src.Size, 10), strconv.FormatInt(x.how.offset, 10)}, "\n"),
+	over, every, err := x.windows()
+	if err != nil {
+		return nil, err
 	}
-	for _, n := range x.every {
-		o.Every = append(o.Every, int64(n))
+	o := analyze.ArrayOptions{
+		Box: box, Stats: list, Over: over, Every: every, Streamed: x.streamed, PartBytes: int64(x.part), Memory: int64(x.a.flags.maxMemory) / 2,
+		Source: strings.Join([]string{t.uri, src.ETag, src.Version, src.Time.UTC().String(), strconv.FormatInt(src.Size, 10), strconv.FormatInt(x.how.offset, 10)}, "\n"),
 	}
 	if x.sel.has("where") {
 		if o.Where, err = predicate.Parse(x.sel.where); err != nil {
@@ -225,7 +254,7 @@ func (x *analysis) array(ctx context.Context, t *frameContent, arr *farread.Arra
 	case errors.As(err, &where):
 		return nil, ofWhere(err)
 	case errors.Is(err, analyze.ErrQuestion):
-		return nil, usagef("--over, --every: %s", strings.TrimPrefix(err.Error(), analyze.ErrQuestion.Error()+": "))
+		return nil, usagef("--over, --every, --coarsen: %s", strings.TrimPrefix(err.Error(), analyze.ErrQuestion.Error()+": "))
 	}
 	return j, err
 }
@@ -241,17 +270,30 @@ func (x *analysis) results(ctx context.Context, j analyze.Work) (*analyze.Answer
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = c.Close() }() // each line is on the disk already
-		o.Checkpoint = c
+		x.kept, o.Checkpoint = c, c
 	}
 	list, err := j.Run(ctx, o)
 	if errors.Is(err, analyze.ErrOtherPlan) {
 		return nil, usagef("--checkpoint %s: %s", human.Printable(x.checkpoint), err)
 	}
-	if err == nil && o.Checkpoint != nil {
-		err = o.Checkpoint.Remove()
-	}
 	return list, err
+}
+
+// close closes the checkpoint. Each of its lines is in the file already.
+func (x *analysis) close() {
+	if x.kept != nil {
+		_ = x.kept.Close()
+	}
+}
+
+// forget removes the checkpoint, once the answer is written.
+func (x *analysis) forget() error {
+	if x.kept == nil {
+		return nil
+	}
+	c := x.kept
+	x.kept = nil
+	return c.Remove()
 }
 
 // An analysisPlan is the JSON of --explain.
