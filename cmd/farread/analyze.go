@@ -50,8 +50,8 @@ there.
 The answer is the same to the last bit for any --jobs and --part-size, from a file here
 or from afar. Its form is that of OUT's suffix, or of --format: json (an object, a key
 for each stat; nested lists where axes remain; NaN and infinities are strings; what no
-item has is null), csv (a line for each cell), npy and b2nd (of several stats an array
-of structures), else a table.
+item has is null), csv and parquet (a row for each cell), npy and b2nd (of several
+stats an array of structures), else a table.
 
 --checkpoint FILE keeps the answers of parts that are done: after an interrupt the same
 command goes on from there. FILE goes away at the end. --max-memory bounds all buffers, and
@@ -119,7 +119,7 @@ func newAnalyze(a *app) *cobra.Command {
 	f.StringVar(&x.checkpoint, "checkpoint", "", "keep what is done in `FILE`, and go on from it")
 	f.BoolVar(&x.explain, "explain", false, "only tell what would be read")
 	f.BoolVar(&a.flags.stats, "cost", false, "what --stats is for other commands: requests, bytes, phases, one line of JSON on stderr")
-	f.StringVar(&x.sel.format, "format", "", "json, csv, npy, b2nd or text, whatever OUT is called")
+	f.StringVar(&x.sel.format, "format", "", "json, csv, npy, b2nd, parquet or text, whatever OUT is called")
 	f.StringVarP(&x.out, "output", "o", "", "`OUT`: a file, or - for stdout")
 	offsetFlag(c, &x.how.offset)
 	return c
