@@ -15,6 +15,7 @@ import (
 	"github.com/farread/farread"
 	"github.com/farread/farread/analyze"
 	"github.com/farread/farread/cmd/farread/internal/answers"
+	"github.com/farread/farread/cmd/farread/internal/cost"
 	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
@@ -54,8 +55,9 @@ item has is null), csv and parquet (a row for each cell), npy and b2nd (of sever
 stats an array of structures), else a table.
 
 --checkpoint FILE keeps the answers of parts that are done: after an interrupt the same
-command goes on from there. FILE goes away at the end. --max-memory bounds all buffers, and
-what cannot fit is refused before anything is read.`
+command goes on from there. FILE goes away at the end. --max-memory bounds all buffers,
+and what cannot fit is refused before anything is read. --explain tells requests, bytes
+and about how many seconds, with --cloud=100 what 100 workers would take, and dollars.`
 
 // An analysis is the flags of analyze.
 type analysis struct {
@@ -73,6 +75,7 @@ type analysis struct {
 	streamed   bool
 	late       error // behind bytes on stdout, which cannot be taken back
 	explain    bool
+	estimate   estimate
 	out        string
 }
 
@@ -117,7 +120,8 @@ func newAnalyze(a *app) *cobra.Command {
 	f.IntVar(&x.jobs, "jobs", 2, "parts to work on at a time")
 	f.Var(&x.part, "part-size", "decoded bytes of a part")
 	f.StringVar(&x.checkpoint, "checkpoint", "", "keep what is done in `FILE`, and go on from it")
-	f.BoolVar(&x.explain, "explain", false, "only tell what would be read")
+	f.BoolVar(&x.explain, "explain", false, "only tell what would be read, and about how long that takes")
+	x.estimate.register(f)
 	f.BoolVar(&a.flags.stats, "cost", false, "what --stats is for other commands: requests, bytes, phases, one line of JSON on stderr")
 	f.StringVar(&x.sel.format, "format", "", "json, csv, npy, b2nd, parquet or text, whatever OUT is called")
 	f.StringVarP(&x.out, "output", "o", "", "`OUT`: a file, or - for stdout")
@@ -140,6 +144,9 @@ func (x *analysis) check() (list []analyze.Stat, format string, err error) {
 		return nil, "", usagef("--part-size %s: want a size such as 64MiB", &x.part)
 	}
 	if _, _, err := x.windows(); err != nil {
+		return nil, "", err
+	}
+	if err := x.estimate.check(x.explain); err != nil {
 		return nil, "", err
 	}
 	if x.out == "" {
@@ -184,7 +191,7 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 		x.a.searched(a.Report())
 	}
 	if x.explain {
-		return x.tell(ctx, j)
+		return x.tell(ctx, args[0], j)
 	}
 	out, err := x.a.byteSink(x.out)
 	if err != nil {
@@ -304,10 +311,11 @@ type analysisPlan struct {
 	Requests int                `json:"requests"` // for items; those that were made for this plan do not count
 	Bytes    int64              `json:"bytes"`
 	Search   *b2nd.SearchReport `json:"search,omitempty"`
+	estimated
 }
 
 // tell tells what would be read.
-func (x *analysis) tell(ctx context.Context, j analyze.Work) error {
+func (x *analysis) tell(ctx context.Context, uri string, j analyze.Work) error {
 	list, err := j.Explain(ctx)
 	if err != nil {
 		return err
@@ -315,6 +323,9 @@ func (x *analysis) tell(ctx context.Context, j analyze.Work) error {
 	p := analysisPlan{Plan: j.ID(), Parts: j.Parts(), Requests: len(list)}
 	for _, q := range list {
 		p.Bytes += q.Len
+	}
+	if p.estimated, err = x.estimate.of(uri, cost.Work{Parts: p.Parts, Requests: int64(p.Requests), Stored: p.Bytes, Decoded: j.Bytes()}); err != nil {
+		return err
 	}
 	head, tail := "", ""
 	if a, ok := j.(*analyze.Array); ok {
@@ -326,6 +337,6 @@ func (x *analysis) tell(ctx context.Context, j analyze.Work) error {
 	if x.a.flags.json {
 		return writeJSON(x.a.stdout, p)
 	}
-	_, err = fmt.Fprintf(x.a.stdout, "%s%s: %s, %s%s\n", head, human.Plural(int64(p.Parts), "part"), human.Plural(int64(p.Requests), "request"), human.Size(p.Bytes), tail)
+	_, err = fmt.Fprintf(x.a.stdout, "%s%s: %s, %s%s\n%s", head, human.Plural(int64(p.Parts), "part"), human.Plural(int64(p.Requests), "request"), human.Size(p.Bytes), tail, p.lines())
 	return err
 }
