@@ -58,13 +58,17 @@ type ArrayOptions struct {
 	PartBytes int64
 	// Memory bounds the states of cells. 0 means DefaultMemory.
 	Memory int64
+	// Streamed is for answers that may be longer than memory has room for: the states of a
+	// cell are held only until all parts with items of it are there. There must be one
+	// stat. [Array.Stream] says who takes the answer.
+	Streamed bool
 	// Source identifies the bytes of the array: a checkpoint of another Source is refused.
 	Source string
 }
 
 // An Array is the [Work] that reduces an array.
 type Array struct {
-	work[*cells.Table]
+	steps
 
 	a     *b2nd.Array
 	o     ArrayOptions // with defaults
@@ -73,6 +77,8 @@ type Array struct {
 	parts [][]int // chunks of each part
 	known []summary
 	total *cells.Table
+	flow  *flow // if the answer is streamed, and then total is nil
+	room  chan struct{}
 }
 
 // A summary is what the statistics say of some items of a cell.
@@ -116,7 +122,7 @@ func NewArray(ctx context.Context, a *b2nd.Array, o ArrayOptions) (*Array, error
 	if o.PartBytes <= 0 {
 		o.PartBytes = DefaultPartBytes
 	}
-	if need := l.Cells * j.plan.CellBytes(); need > o.Memory/2 {
+	if need := l.Cells * j.plan.CellBytes(); need > o.Memory/2 && !o.Streamed {
 		return nil, fmt.Errorf("%d cells of about %d bytes, half of %d allowed: %w", l.Cells, j.plan.CellBytes(), o.Memory, formats.ErrTooLarge)
 	}
 	j.o = o
@@ -124,9 +130,13 @@ func NewArray(ctx context.Context, a *b2nd.Array, o ArrayOptions) (*Array, error
 	if err != nil {
 		return nil, err
 	}
+	if o.Streamed {
+		return j, j.streamed(rest, &o)
+	}
 	j.cut(rest, &o)
+	j.limit(&o)
 	j.total = j.plan.NewTable(l.All())
-	j.work = work[*cells.Table]{finish: j.answers, job: Job[*cells.Table]{
+	j.steps = &work[*cells.Table]{finish: j.answers, job: Job[*cells.Table]{
 		ID: j.identify(&o), Parts: len(j.parts), Map: j.part,
 		Merge: func(_ int, t *cells.Table) error {
 			j.total.Merge(t)
@@ -181,10 +191,15 @@ func (j *Array) askChunks(ctx context.Context, s *b2nd.Statistics, cols, chunks 
 // tables is how many tables of parts are supposed to be held at the same time.
 const tables = 16
 
+// most is how many cells a part has at most, if it has several chunks.
+func (j *Array) most(o *ArrayOptions) int64 {
+	return max(1, o.Memory/2/tables/j.plan.CellBytes())
+}
+
 // cut cuts chunks into parts: runs of PartBytes, or less if the states of their cells
 // would take too much memory.
 func (j *Array) cut(chunks []int, o *ArrayOptions) {
-	most := max(1, o.Memory/2/tables/j.plan.CellBytes())
+	most := j.most(o)
 	var region cells.Region
 	size, bytes, from := int64(j.a.Frame().Info().ChunkSize), int64(0), 0
 	for i, c := range chunks {
@@ -275,44 +290,100 @@ func (j *Array) answers(context.Context) (*Answers, error) {
 // part reduces the items of a part. Blocks come from several goroutines, each of which
 // takes a table of its own out of a list.
 func (j *Array) part(ctx context.Context, n int) (*cells.Table, error) {
-	var region cells.Region
-	for _, c := range j.parts[n] {
-		region = region.Join(j.plan.Region(j.scan.Part(c)))
-	}
-	type worker struct {
-		adder *cells.Adder
-		table *cells.Table
-	}
-	var mu sync.Mutex
-	var idle, all []*worker
-	take := func() *worker {
-		mu.Lock()
-		defer mu.Unlock()
-		if k := len(idle); k > 0 {
-			w := idle[k-1]
-			idle = idle[:k-1]
-			return w
+	region := j.region(n)
+	if j.room != nil {
+		select {
+		case j.room <- struct{}{}:
+			defer func() { <-j.room }()
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
 		}
-		w := &worker{j.plan.NewAdder(), j.plan.NewTable(region)}
-		all = append(all, w)
-		return w
+		return j.bigPart(ctx, n, region)
 	}
+	var pool workers
 	err := j.scan.Each(ctx, j.parts[n], func(p *b2nd.Piece) error {
-		w := take()
+		w := pool.take(func() *worker { return &worker{j.plan.NewAdder(), j.plan.NewTable(region)} })
 		w.adder.Add(w.table, (*cells.Piece)(p))
-		mu.Lock()
-		defer mu.Unlock()
-		idle = append(idle, w)
+		pool.give(w)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(all) == 0 { // no item matches
+	if len(pool.idle) == 0 { // no item matches
 		return j.plan.NewTable(region), nil
 	}
-	for _, w := range all[1:] {
-		all[0].table.Merge(w.table)
+	for _, w := range pool.idle[1:] {
+		pool.idle[0].table.Merge(w.table)
 	}
-	return all[0].table, nil
+	return pool.idle[0].table, nil
+}
+
+// bigPart is part for so many cells that there is one table only: each block has one of
+// its own cells first.
+func (j *Array) bigPart(ctx context.Context, n int, region cells.Region) (*cells.Table, error) {
+	var pool workers
+	var mu sync.Mutex
+	all := j.plan.NewTable(region)
+	err := j.scan.Each(ctx, j.parts[n], func(p *b2nd.Piece) error {
+		w := pool.take(func() *worker { return &worker{adder: j.plan.NewAdder()} })
+		t := j.plan.NewTable(j.plan.Region(p.Out, p.N))
+		w.adder.Add(t, (*cells.Piece)(p))
+		pool.give(w)
+		mu.Lock()
+		defer mu.Unlock()
+		all.Merge(t)
+		return nil
+	})
+	return all, err
+}
+
+// region returns the cells with items of a part.
+func (j *Array) region(n int) cells.Region {
+	var r cells.Region
+	for _, c := range j.parts[n] {
+		r = r.Join(j.plan.Region(j.scan.Part(c)))
+	}
+	return r
+}
+
+// limit bounds how many parts are worked on at the same time, if some have more cells than
+// cut wants.
+func (j *Array) limit(o *ArrayOptions) {
+	most := int64(0)
+	for n := range j.parts {
+		most = max(most, j.region(n).Cells())
+	}
+	if most > j.most(o) {
+		j.room = make(chan struct{}, max(1, o.Memory/4/(most*j.plan.CellBytes())))
+	}
+}
+
+// A worker adds blocks to a table.
+type worker struct {
+	adder *cells.Adder
+	table *cells.Table
+}
+
+// workers are those that nobody uses.
+type workers struct {
+	mu   sync.Mutex
+	idle []*worker
+}
+
+func (p *workers) take(newOne func() *worker) *worker {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if k := len(p.idle); k > 0 {
+		w := p.idle[k-1]
+		p.idle = p.idle[:k-1]
+		return w
+	}
+	return newOne()
+}
+
+func (p *workers) give(w *worker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle = append(p.idle, w)
 }

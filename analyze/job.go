@@ -40,6 +40,9 @@ type Options struct {
 	Checkpoint *Checkpoint      // keeps the results of parts; nil: nobody does
 }
 
+// errPut is matched by errors of those who take an answer that is streamed.
+var errPut = errors.New("the answer cannot be written")
+
 // maxFailures is how many parts may fail before a run that has a checkpoint gives up.
 const maxFailures = 8
 
@@ -114,6 +117,8 @@ func Run[T any](ctx context.Context, j *Job[T], o Options) error {
 			o.Progress.Tell(int64(part+1), int64(j.Parts))
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		case errors.Is(r.err, errPut):
+			return r.err
 		default:
 			failed.Errors = append(failed.Errors, &PartError{part, r.err})
 			if o.Checkpoint == nil || len(failed.Errors) == maxFailures || errors.Is(r.err, errCheckpoint) {

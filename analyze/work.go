@@ -47,6 +47,16 @@ type Axis struct {
 	Labels []string // one for each cell
 }
 
+// steps are the methods of a work.
+type steps interface {
+	ID() string
+	Parts() int
+	Run(ctx context.Context, o Options) (*Answers, error)
+	Part(ctx context.Context, part int) ([]byte, error)
+	Take(part int, line []byte) error
+	Finish(ctx context.Context) (*Answers, error)
+}
+
 // A work is what is the same in every Work.
 type work[T any] struct {
 	job    Job[T]

@@ -14,6 +14,8 @@ import (
 	"github.com/farread/farread"
 	"github.com/farread/farread/analyze"
 	"github.com/farread/farread/cmd/farread/internal/answers"
+	"github.com/farread/farread/cmd/farread/internal/cost"
+	"github.com/farread/farread/cmd/farread/internal/sink"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/predicate"
@@ -37,20 +39,24 @@ Of items with members each names one: mean(.temp), hist(.temp,64,0:50). Complex
 numbers have count, nan, sum and mean, times count, nan and extremes.
 
 All axes are reduced. --over 0,2 reduces these and keeps the others; --every 24 cuts
-the first of them into windows of 24 items, which remain, --every 4,4 the first two:
-so --over 0,1 --every 4,4 --stats mean makes an image smaller. --where EXPR asks about
-the items that match, as in farread slice. Chunks that cannot match by the ranges in
+the first of them into windows of 24 items, which remain, --every 4,4 the first two.
+--coarsen 4,4 --stat mean cuts the first two axes into such windows and keeps the
+others: a level of the pyramid of an image or a volume. One stat as npy or b2nd is
+written as it becomes known, however long it is. --where EXPR asks about the items
+that match, as in farread slice. Chunks that cannot match by the ranges in
 the array's index are not read, and count, nan, min and max of whole chunks come from
 there.
 
 The answer is the same to the last bit for any --jobs and --part-size, from a file here
 or from afar. Its form is that of OUT's suffix, or of --format: json (an object, a key
 for each stat; nested lists where axes remain; NaN and infinities are strings; what no
-item has is null), csv (a line for each cell), npy and b2nd (of several stats an array
-of structures), else a table.
+item has is null), csv and parquet (a row for each cell), npy and b2nd (of several
+stats an array of structures), else a table.
 
 --checkpoint FILE keeps the answers of parts that are done: after an interrupt the same
-command goes on from there. FILE goes away at the end.
+command goes on from there. FILE goes away at the end. --max-memory bounds all buffers,
+and what cannot fit is refused before anything is read. --explain tells requests, bytes
+and about how many seconds, with --cloud=100 what 100 workers would take, and dollars.
 
 --on ARN lets a state machine of Step Functions make the parts, with a function for each
 batch of them, and follows it. The plan, the parts and the answers lie below --work, in
@@ -66,10 +72,15 @@ type analysis struct {
 	over       []int
 	every      []int
 	period     periodFlag
+	coarsen    []int
 	jobs       int
 	part       sizeFlag
 	checkpoint string
+	kept       *analyze.Checkpoint
+	streamed   bool
+	late       error // behind bytes on stdout, which cannot be taken back
 	explain    bool
+	estimate   estimate
 	out        string
 	cloud      elsewhere
 	given      func(flag string) bool
@@ -86,6 +97,7 @@ func newAnalyze(a *app) *cobra.Command {
   farread analyze weather.b2nd --over 0 --every 24 --stats mean -o daily.npy
   farread analyze s3://arrays/t2m.b2nd 'time=2025-03' --over 1,2 --stats 'mean,quantiles(0.01,0.99)' -o march.csv
   farread analyze weather.b2nd --where 'v > 310' --stats 'count,hist(20,310:330)' --json
+  farread analyze s3://scans/cells.b2nd --coarsen 4,4 --stat mean -o cells4.b2nd
   farread analyze s3://arrays/temperature.b2nd --stats sum --checkpoint sum.part
   farread analyze s3://arrays/all.b2nd --stats mean --on arn:aws:states:REGION:ACCOUNT:stateMachine:NAME --work s3://jobs/analysis`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -96,6 +108,9 @@ func newAnalyze(a *app) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := objstore.Again(cmd.Context(), func() error { return x.run(cmd.Context(), args) })
+			if err == nil {
+				err = x.late
+			}
 			if len(args) == 2 {
 				return inSlice(args[0], args[1], err)
 			}
@@ -111,12 +126,14 @@ func newAnalyze(a *app) *cobra.Command {
 	f.IntSliceVar(&x.over, "over", nil, "reduce these `AXES`, such as 0,2, and keep the others; negative ones count from the end")
 	x.period.items = &x.every
 	f.Var(&x.period, "every", "cut the first axes of --over into windows of so many items, `LENGTHS` such as 24 or 4,4; a series into windows of a time, such as 1h")
+	x.coarsenFlags(f)
 	f.IntVar(&x.jobs, "jobs", 2, "parts to work on at a time")
 	f.Var(&x.part, "part-size", "decoded bytes of a part")
 	f.StringVar(&x.checkpoint, "checkpoint", "", "keep what is done in `FILE`, and go on from it")
-	f.BoolVar(&x.explain, "explain", false, "only tell what would be read")
+	f.BoolVar(&x.explain, "explain", false, "only tell what would be read, and about how long that takes")
+	x.estimate.register(f)
 	f.BoolVar(&a.flags.stats, "cost", false, "what --stats is for other commands: requests, bytes, phases, one line of JSON on stderr")
-	f.StringVar(&x.sel.format, "format", "", "json, csv, npy, b2nd or text, whatever OUT is called")
+	f.StringVar(&x.sel.format, "format", "", "json, csv, npy, b2nd, parquet or text, whatever OUT is called")
 	f.StringVarP(&x.out, "output", "o", "", "`OUT`: a file, or - for stdout")
 	offsetFlag(c, &x.how.offset)
 	x.cloud.register(c)
@@ -139,6 +156,12 @@ func (x *analysis) check() (list []analyze.Stat, format string, err error) {
 		return nil, "", usagef("--part-size %s: want a size such as 64MiB", &x.part)
 	}
 	if err := x.cloud.check(x.given); err != nil {
+		return nil, "", err
+	}
+	if _, _, err := x.windows(); err != nil {
+		return nil, "", err
+	}
+	if err := x.estimate.check(x.explain); err != nil {
 		return nil, "", err
 	}
 	if x.out == "" {
@@ -174,6 +197,7 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	x.streamed = isStreamed(format, list) && x.cloud.on == ""
 	j, err := x.job(ctx, c, list)
 	if err != nil {
 		return err
@@ -182,21 +206,36 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 		x.a.searched(a.Report())
 	}
 	if x.explain {
-		return x.tell(ctx, j)
+		return x.tell(ctx, args[0], j)
 	}
 	out, err := x.a.byteSink(x.out)
 	if err != nil {
 		return err
 	}
 	defer out.Abort()
-	results, err := x.results(ctx, j)
-	if err != nil || results == nil { // --stop has no answer
+	defer x.close()
+	if a, ok := j.(*analyze.Array); ok && x.streamed {
+		err = x.stream(ctx, a, out, format)
+	} else {
+		var results *analyze.Answers
+		if results, err = x.results(ctx, j); err == nil && results == nil { // --stop has no answer
+			return nil
+		}
+		if err == nil {
+			err = answers.Write(out, format, results, int64(x.a.flags.maxMemory)/4)
+		}
+	}
+	if s, ok := out.(*sink.Stream); ok && err != nil && s.Wrote() {
+		x.late, x.a.partly = err, errors.Is(err, objstore.ErrChanged)
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	if err := answers.Write(out, format, results, int64(x.a.flags.maxMemory)/4); err != nil {
+	if err := out.Commit(); err != nil {
 		return err
 	}
-	return out.Commit()
+	return x.forget()
 }
 
 // job plans the analysis of what was opened.
@@ -229,12 +268,13 @@ func (x *analysis) array(ctx context.Context, t *frameContent, arr *farread.Arra
 		return nil, err
 	}
 	x.cloud.source = analyze.Source{URI: t.uri, ETag: src.ETag, Version: src.Version, Time: src.Time, Size: src.Size, Offset: x.how.offset}
-	o := analyze.ArrayOptions{
-		Box: box, Stats: list, Over: x.over, PartBytes: int64(x.part), Memory: int64(x.a.flags.maxMemory) / 2,
-		Source: x.cloud.source.String(),
+	over, every, err := x.windows()
+	if err != nil {
+		return nil, err
 	}
-	for _, n := range x.every {
-		o.Every = append(o.Every, int64(n))
+	o := analyze.ArrayOptions{
+		Box: box, Stats: list, Over: over, Every: every, Streamed: x.streamed, PartBytes: int64(x.part), Memory: int64(x.a.flags.maxMemory) / 2,
+		Source: x.cloud.source.String(),
 	}
 	if x.sel.has("where") {
 		if o.Where, err = predicate.Parse(x.sel.where); err != nil {
@@ -247,7 +287,7 @@ func (x *analysis) array(ctx context.Context, t *frameContent, arr *farread.Arra
 	case errors.As(err, &where):
 		return nil, ofWhere(err)
 	case errors.Is(err, analyze.ErrQuestion):
-		return nil, usagef("--over, --every: %s", strings.TrimPrefix(err.Error(), analyze.ErrQuestion.Error()+": "))
+		return nil, usagef("--over, --every, --coarsen: %s", strings.TrimPrefix(err.Error(), analyze.ErrQuestion.Error()+": "))
 	}
 	return j, err
 }
@@ -266,17 +306,30 @@ func (x *analysis) results(ctx context.Context, j analyze.Work) (*analyze.Answer
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = c.Close() }() // each line is on the disk already
-		o.Checkpoint = c
+		x.kept, o.Checkpoint = c, c
 	}
 	list, err := j.Run(ctx, o)
 	if errors.Is(err, analyze.ErrOtherPlan) {
 		return nil, usagef("--checkpoint %s: %s", human.Printable(x.checkpoint), err)
 	}
-	if err == nil && o.Checkpoint != nil {
-		err = o.Checkpoint.Remove()
-	}
 	return list, err
+}
+
+// close closes the checkpoint. Each of its lines is in the file already.
+func (x *analysis) close() {
+	if x.kept != nil {
+		_ = x.kept.Close()
+	}
+}
+
+// forget removes the checkpoint, once the answer is written.
+func (x *analysis) forget() error {
+	if x.kept == nil {
+		return nil
+	}
+	c := x.kept
+	x.kept = nil
+	return c.Remove()
 }
 
 // An analysisPlan is the JSON of --explain.
@@ -289,10 +342,11 @@ type analysisPlan struct {
 	Search   *b2nd.SearchReport `json:"search,omitempty"`
 
 	Series *analyze.SeriesReport `json:"series,omitempty"`
+	estimated
 }
 
 // tell tells what would be read.
-func (x *analysis) tell(ctx context.Context, j analyze.Work) error {
+func (x *analysis) tell(ctx context.Context, uri string, j analyze.Work) error {
 	list, err := j.Explain(ctx)
 	if err != nil {
 		return err
@@ -300,6 +354,9 @@ func (x *analysis) tell(ctx context.Context, j analyze.Work) error {
 	p := analysisPlan{Plan: j.ID(), Parts: j.Parts(), Requests: len(list)}
 	for _, q := range list {
 		p.Bytes += q.Len
+	}
+	if p.estimated, err = x.estimate.of(uri, cost.Work{Parts: p.Parts, Requests: int64(p.Requests), Stored: p.Bytes, Decoded: j.Bytes()}); err != nil {
+		return err
 	}
 	head, tail := "", ""
 	if a, ok := j.(*analyze.Array); ok {
@@ -316,6 +373,6 @@ func (x *analysis) tell(ctx context.Context, j analyze.Work) error {
 	if x.a.flags.json {
 		return writeJSON(x.a.stdout, p)
 	}
-	_, err = fmt.Fprintf(x.a.stdout, "%s%s: %s, %s%s\n", head, human.Plural(int64(p.Parts), "part"), human.Plural(int64(p.Requests), "request"), human.Size(p.Bytes), tail)
+	_, err = fmt.Fprintf(x.a.stdout, "%s%s: %s, %s%s\n%s", head, human.Plural(int64(p.Parts), "part"), human.Plural(int64(p.Requests), "request"), human.Size(p.Bytes), tail, p.lines())
 	return err
 }

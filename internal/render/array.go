@@ -53,6 +53,9 @@ type ArrayOptions struct {
 	Memory int64 // bound of the bytes of items for a .png, and of the buffers of a .b2nd
 	// Layers are vlmetalayers of a .b2nd.
 	Layers []cframe.Metalayer
+	// Cubes gives a .b2nd chunks about as long along each axis, if memory has room for a row
+	// of them.
+	Cubes bool
 }
 
 // Array writes an array. items passes its items to put in C order, any number of
@@ -105,7 +108,7 @@ func newEncoder(d dtype.DType, shape []int64, o ArrayOptions) (encoder, error) {
 	case Arrow:
 		return newArrow(d, shape)
 	case B2nd:
-		return &b2ndFile{d: d, shape: shape, memory: o.Memory, layers: o.Layers}, nil
+		return &b2ndFile{d: d, shape: shape, memory: o.Memory, layers: o.Layers, cubes: o.Cubes}, nil
 	case PNG, SVG:
 		if o.Plot != nil {
 			return newPlot(d, shape, o)

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -18,6 +19,7 @@ type b2ndFile struct {
 	shape  []int64
 	memory int64
 	layers []cframe.Metalayer
+	cubes  bool
 	w      *b2nd.Writer
 	held   *patched
 }
@@ -28,8 +30,16 @@ func (f *b2ndFile) begin(w io.Writer) (err error) {
 		f.held = &patched{most: f.memory}
 		out = f.held
 	}
-	f.w, err = b2nd.NewWriter(out, b2nd.Meta{Shape: f.shape, DType: f.d.String()},
-		b2nd.WriteOptions{Encode: blosc.EncodeOptions{Codec: blosc.LZ4}, Index: cframe.CheapIndex, MaxMemory: f.memory, VLMetalayers: f.layers})
+	m := b2nd.Meta{Shape: f.shape, DType: f.d.String()}
+	o := b2nd.WriteOptions{Encode: blosc.EncodeOptions{Codec: blosc.LZ4}, Index: cframe.CheapIndex, MaxMemory: f.memory, VLMetalayers: f.layers}
+	if f.cubes {
+		cube := m
+		cube.ChunkShape, cube.BlockShape = b2nd.ShapesFor(b2nd.Cubes, f.shape, f.d.ItemSize())
+		if f.w, err = b2nd.NewWriter(out, cube, o); !errors.Is(err, formats.ErrTooLarge) {
+			return err
+		}
+	}
+	f.w, err = b2nd.NewWriter(out, m, o)
 	return err
 }
 

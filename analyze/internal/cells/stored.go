@@ -3,6 +3,7 @@ package cells
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/farread/farread/analyze/internal/exact"
@@ -32,7 +33,11 @@ type storedState struct {
 
 // MarshalJSON returns the table without loss.
 func (t *Table) MarshalJSON() ([]byte, error) {
-	out := storedTable{Lo: t.Lo, N: t.N}
+	return json.Marshal(storedTable{Lo: t.Lo, N: t.N, Columns: t.stored()})
+}
+
+func (t *Table) stored() []storedState {
+	out := make([]storedState, 0, len(t.states))
 	for i := range t.states {
 		s := &t.states[i]
 		st := storedState{Count: s.count, NaN: s.nan, Lo: s.lo, Hi: s.hi, ArgLo: s.argLo, ArgHi: s.argHi, Hist: s.hist,
@@ -40,9 +45,9 @@ func (t *Table) MarshalJSON() ([]byte, error) {
 		for k := range s.sketch {
 			st.Sketch = append(st.Sketch, s.sketch[k].State())
 		}
-		out.Columns = append(out.Columns, st)
+		out = append(out, st)
 	}
-	return json.Marshal(out)
+	return out
 }
 
 func pointers(list []exact.Sum) []*exact.Sum {
@@ -62,7 +67,7 @@ func (p *Plan) ParseTable(text []byte) (*Table, error) {
 	}
 	bad := fmt.Errorf("no table of this plan: %w", formats.ErrCorrupt)
 	r := Region{in.Lo, in.N}
-	if len(in.Lo) != len(p.along) || len(in.N) != len(p.along) || len(in.Columns) != len(p.columns) {
+	if len(in.Lo) != len(p.along) || len(in.N) != len(p.along) {
 		return nil, bad
 	}
 	for i, n := range p.along {
@@ -70,14 +75,27 @@ func (p *Plan) ParseTable(text []byte) (*Table, error) {
 			return nil, bad
 		}
 	}
-	for _, c := range in.Columns {
-		if int64(len(c.Count)) != r.Cells() {
+	n := r.Cells()
+	if n > math.MaxInt32 {
+		return nil, bad
+	}
+	return p.parseStates(in.Columns, int(n), r)
+}
+
+// parseStates makes the table of n cells whose states were stored.
+func (p *Plan) parseStates(in []storedState, n int, r Region) (*Table, error) {
+	bad := fmt.Errorf("no states of this plan: %w", formats.ErrCorrupt)
+	if len(in) != len(p.columns) {
+		return nil, bad
+	}
+	for _, c := range in {
+		if len(c.Count) != n {
 			return nil, bad // before anything is allocated
 		}
 	}
-	t := p.NewTable(r)
+	t := p.newTable(r, n)
 	for i := range t.states {
-		if err := t.states[i].take(&in.Columns[i]); err != nil {
+		if err := t.states[i].take(&in[i]); err != nil {
 			return nil, err
 		}
 	}

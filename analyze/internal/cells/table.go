@@ -169,9 +169,11 @@ type state struct {
 }
 
 // NewTable makes the table of no items.
-func (p *Plan) NewTable(r Region) *Table {
+func (p *Plan) NewTable(r Region) *Table { return p.newTable(r, int(r.Cells())) }
+
+// newTable makes a table of n cells.
+func (p *Plan) newTable(r Region, n int) *Table {
 	t := &Table{plan: p, Region: r, states: make([]state, len(p.columns))}
-	n := int(r.Cells())
 	for i, c := range p.columns {
 		s := &t.states[i]
 		s.count, s.nan = make([]int64, n), make([]int64, n)

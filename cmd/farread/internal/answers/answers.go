@@ -1,5 +1,5 @@
 // Package answers writes what an analysis found: as JSON for programs, as a table for
-// people and as CSV with a line for each cell, and as one array of NumPy or b2nd.
+// people and as CSV or Parquet with a row for each cell, and as one array of NumPy or b2nd.
 package answers
 
 import (
@@ -19,7 +19,7 @@ import (
 )
 
 // Formats are the names of the formats that Write knows, besides render.Text.
-func Formats() []string { return []string{render.JSON, render.CSV, render.Npy, render.B2nd} }
+func Formats() []string { return []string{render.JSON, render.CSV, render.Npy, render.B2nd, Parquet} }
 
 // Write writes answers. memory bounds the buffers of a b2nd.
 func Write(w io.Writer, format string, a *analyze.Answers, memory int64) error {
@@ -32,6 +32,8 @@ func Write(w io.Writer, format string, a *analyze.Answers, memory int64) error {
 		return writeCSV(w, a)
 	case render.Text:
 		return writeText(w, a)
+	case Parquet:
+		return writeParquet(w, a)
 	}
 	d, items, err := joined(shape, list)
 	if err != nil {
