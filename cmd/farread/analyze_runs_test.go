@@ -204,3 +204,37 @@ func TestAnalyzeNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestAnalyzeIndexOfOthers: extremes of an index that was made of another file, or of another
+// version of it, are not told.
+func TestAnalyzeIndexOfOthers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for name, first := range map[string]byte{"a": 10, "b": 1} {
+		p := bytes.Repeat([]byte{5}, 60_000)
+		p[7] = first
+		npyFile(t, in(name+".npy"), "|u1", []int64{60_000}, false, p)
+		run(t, "pack", in(name+".npy"), in(name+".b2nd"), "--chunk-shape", "10000", "--index=false", "-q")
+	}
+	run(t, "index", in("b.b2nd"), "--ranges", "-q")
+	ask := func(name string) (report string, read int64) {
+		args := []string{"analyze", in(name), "--stats", "min,max", "--json"}
+		var p analysisPlan
+		if err := json.Unmarshal([]byte(run(t, append(args, "--explain")...)), &p); err != nil {
+			t.Fatal(err)
+		}
+		return run(t, args...), p.Search.ChunksRead
+	}
+	if got, read := ask("b.b2nd"); got != `{"min":1,"max":5}`+"\n" || read != 0 {
+		t.Errorf("its own: %s, %d chunks are read", got, read)
+	}
+	write(t, in("a.b2nd.fri"), testFile(t, in("b.b2nd.fri")))
+	if got, read := ask("a.b2nd"); got != `{"min":5,"max":10}`+"\n" || read != 6 {
+		t.Errorf("that of another file: %s, %d chunks are read", got, read)
+	}
+	write(t, in("b.b2nd"), testFile(t, in("a.b2nd")))
+	if got, read := ask("b.b2nd"); got != `{"min":5,"max":10}`+"\n" || read != 6 {
+		t.Errorf("that of another version: %s, %d chunks are read", got, read)
+	}
+}
