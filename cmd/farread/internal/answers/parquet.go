@@ -168,7 +168,7 @@ func (p *parquetField) put(v *parquetfile.Values, cell int, optional bool) error
 	bits := binary.LittleEndian.Uint64(word[:])
 	moment := d.Kind() == dtype.DateTime
 	if optional {
-		has := (p.r.None == nil || !p.r.None[cell]) && !(moment && int64(bits) == math.MinInt64)
+		has := (p.r.None == nil || !p.r.None[cell]) && (!moment || int64(bits) != math.MinInt64)
 		if v.Valid = append(v.Valid, has); !has {
 			return nil
 		}
