@@ -99,6 +99,7 @@ var elsewhere = map[string]string{
 	"https://sqs.":        "a queue of AWS",
 	"URL-OF-DLQ":          "a queue of AWS",
 	"aws sqs":             "a queue of AWS",
+	"arn:aws:states:":     "a state machine of AWS",
 	"/usr/local/":         "the system's own folder",
 	"--port 9000":         "stays until Ctrl-C",
 	"farread quickstart$": "stays until Ctrl-C; TestConsole runs it",

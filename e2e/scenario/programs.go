@@ -30,6 +30,14 @@ func Build(t *testing.T) *Programs {
 	return p
 }
 
+// BuildCLI builds farread alone, and returns its path.
+func BuildCLI(t *testing.T) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "farread")
+	build(t, out, "./cmd/farread")
+	return out
+}
+
 // BuildFunction builds a function as folder/NAME/bootstrap, and returns that path.
 func BuildFunction(t *testing.T, folder, name string) string {
 	t.Helper()

@@ -23,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -54,6 +55,7 @@ type Cloud struct {
 	SNS    *sns.Client
 	Bus    *eventbridge.Client
 	Lambda *lambda.Client
+	States *sfn.Client
 }
 
 // New returns a cloud at an endpoint. It sends one request, to find out whether
@@ -84,7 +86,7 @@ func New(ctx context.Context, c Config) (*Cloud, error) {
 	return &Cloud{
 		Config: c, AWS: a, LocalStack: local,
 		S3:  s3.NewFromConfig(a, func(o *s3.Options) { o.UsePathStyle = true }),
-		SQS: sqs.NewFromConfig(a), SNS: sns.NewFromConfig(a), Bus: eventbridge.NewFromConfig(a), Lambda: lambda.NewFromConfig(a),
+		SQS: sqs.NewFromConfig(a), SNS: sns.NewFromConfig(a), Bus: eventbridge.NewFromConfig(a), Lambda: lambda.NewFromConfig(a), States: sfn.NewFromConfig(a),
 	}, nil
 }
 
