@@ -47,11 +47,10 @@ type Plan struct {
 	Batches int
 	Objects int64
 
-	o       Options
-	list    *os.File // JSON, a line for each batch
-	report  Report   // of the objects that are not worked on, and Listed
-	open    map[string]*batch
-	written int64
+	o      Options
+	list   *os.File // JSON, a line for each batch
+	report Report   // of the objects that are not worked on, and Listed
+	open   map[string]*batch
 }
 
 // NewPlan lists the objects of o that a rule matches, cut into batches. It keeps them in a
