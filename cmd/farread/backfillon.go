@@ -85,7 +85,7 @@ func (e *backfillOn) follow(ctx context.Context, a *app, p *backfill.Plan, work 
 	}
 	r := p.Results(work, in, x.ARN[strings.LastIndexByte(x.ARN, ':')+1:])
 	var polled error
-	err = machine.Follow(ctx, x, func(ctx context.Context) error { polled = r.Poll(ctx); return polled })
+	err = machine.Watch(ctx, x, func(ctx context.Context) error { polled = r.Poll(ctx); return polled })
 	switch {
 	case ctx.Err() != nil:
 		if !a.flags.quiet {

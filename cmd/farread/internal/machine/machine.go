@@ -1,5 +1,5 @@
 // Package machine runs executions of state machines of AWS Step Functions: it starts one,
-// follows it to its end, and stops it.
+// follows it to its end, and stops it if nobody waits for it any more.
 package machine
 
 import (
@@ -135,16 +135,27 @@ func (cfg Config) client(ctx context.Context) (*sfn.Client, error) {
 }
 
 // Follow calls poll now and then until the execution ends, and once more then. The error is
-// nil if the execution succeeded, an EndError if it did not, or that of poll. The execution
-// is never stopped: others may follow it later.
+// nil if the execution succeeded, an EndError if it did not, or that of poll. If ctx ends or
+// poll fails, the execution is stopped.
 func Follow(ctx context.Context, e *Execution, poll func(context.Context) error) error {
+	err := e.follow(ctx, poll)
+	if end := (*EndError)(nil); err == nil || errors.As(err, &end) || ctx.Err() == nil && errors.Is(err, errAsking) {
+		return err
+	}
+	return errors.Join(err, e.Stop(ctx, "nobody follows it"))
+}
+
+// errAsking means that the state of the execution is not known: it may run on.
+var errAsking = errors.New("the execution may run on")
+
+func (e *Execution) follow(ctx context.Context, poll func(context.Context) error) error {
 	for pause := min(firstPause, e.pause); ; pause = min(2*pause, e.pause) {
 		out, err := e.c.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: &e.ARN})
 		if err != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return fmt.Errorf("%w; the execution may run on", awscall.Err(err))
+			return fmt.Errorf("%w; %w", awscall.Err(err), errAsking)
 		}
 		end := ended(out)
 		if err := poll(ctx); err != nil && (end == nil || out.Status == types.ExecutionStatusSucceeded) {

@@ -86,7 +86,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestEnds: how an execution ends that does not succeed; it can be stopped after an interrupt as well.
+// TestEnds: how an execution ends that does not succeed, and what is stopped.
 func TestEnds(t *testing.T) {
 	polled := errors.New("polled")
 	for name, c := range map[string]struct {
@@ -96,13 +96,14 @@ func TestEnds(t *testing.T) {
 		cancel  bool
 		is      error
 		text    string
+		stops   bool
 	}{
 		"failed":         {answers: []string{running, `{"status":"FAILED","error":"States.Runtime","cause":"no"}`}, text: "the execution failed: States.Runtime: no"},
 		"timed out":      {answers: []string{`{"status":"TIMED_OUT"}`}, text: "the execution timed out"},
 		"stopped":        {answers: []string{`{"status":"ABORTED","cause":"enough"}`}, poll: polled, text: "the execution was stopped: enough"},
-		"poll":           {answers: []string{running}, poll: polled, is: polled, text: "polled"},
-		"poll at end":    {answers: []string{`{"status":"SUCCEEDED"}`}, poll: polled, is: polled, text: "polled"},
-		"interrupt":      {answers: []string{running}, cancel: true, is: context.Canceled, text: "context canceled"},
+		"poll":           {answers: []string{running}, poll: polled, is: polled, text: "polled", stops: true},
+		"poll at end":    {answers: []string{`{"status":"SUCCEEDED"}`}, poll: polled, is: polled, text: "polled", stops: true},
+		"interrupt":      {answers: []string{running}, cancel: true, is: context.Canceled, text: "context canceled", stops: true},
 		"no right":       {answers: []string{running}, fails: "AccessDeniedException", is: objstore.ErrDenied, text: "access denied: DescribeExecution: AccessDeniedException: said; the execution may run on"},
 		"not there":      {answers: []string{running}, fails: "ExecutionDoesNotExist", is: objstore.ErrNotFound, text: "not found: DescribeExecution: ExecutionDoesNotExist: said; the execution may run on"},
 		"cannot be read": {answers: []string{"<html>"}, is: objstore.ErrUnavailable},
@@ -127,8 +128,8 @@ func TestEnds(t *testing.T) {
 			if err == nil || c.text != "" && err.Error() != c.text || c.is != nil && !errors.Is(err, c.is) {
 				t.Errorf("%v", err)
 			}
-			if err := e.Stop(ctx, "enough"); (err == nil) != (c.fails == "") || s.heard[len(s.heard)-1] != "StopExecution enough" {
-				t.Errorf("%v: %q", err, s.heard)
+			if got := s.heard[len(s.heard)-1] == "StopExecution nobody follows it"; got != c.stops {
+				t.Errorf("%q", s.heard)
 			}
 		})
 	}
