@@ -167,6 +167,9 @@ func TestByNameFails(t *testing.T) {
 		again = append(again, functions.IsAgain(ctx))
 		return nil, fmt.Errorf("%s: %w", strings.Repeat("ü", 2000), formats.ErrCorrupt)
 	})
+	in, out := memstore.New(memstore.Config{}), memstore.New(memstore.Config{})
+	put(t, in, "k", []byte("x"), nil)
+	h.Buckets = handler(in, out).Buckets
 	for _, event := range []string{`{"bucket":"uploads","key":"k"}`, `{"bucket":"uploads","key":"k","retries":0}`, `{"bucket":"uploads","key":"k","retries":1}`} {
 		r, err := h.Handle(t.Context(), []byte(event))
 		var a functions.Answer

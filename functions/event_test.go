@@ -34,6 +34,11 @@ func TestDecodeRecorded(t *testing.T) {
 	one := func(us ...functions.Upload) functions.Batch {
 		return functions.Batch{Messages: []functions.Message{{Uploads: us}}}
 	}
+	named := func(u functions.Upload) functions.Batch {
+		b := one(u)
+		b.Named = true
+		return b
+	}
 	nothing := functions.Batch{Messages: []functions.Message{{Ignored: 1}}}
 	const id = "059f36b4-87a3-44ab-83d2-66197500000"
 	queue := func(ms ...functions.Message) functions.Batch {
@@ -64,8 +69,8 @@ func TestDecodeRecorded(t *testing.T) {
 		"eventbridge-folder":              nothing,
 		"eventbridge-sqs":                 queue(up(put), up(nasty), functions.Message{Ignored: 1}),
 		"eventbridge-sns-sqs":             queue(up(nasty)),
-		"direct":                          one(byNasty),
-		"direct-version":                  one(byVersion),
+		"direct":                          named(byNasty),
+		"direct-version":                  named(byVersion),
 		"direct-sqs":                      queue(up(byName)),
 	}
 	for _, file := range recorded(t) {

@@ -18,6 +18,7 @@ import (
 func newBackfill(a *app) *cobra.Command {
 	var rules, since string
 	var o backfill.Options
+	var on backfillOn
 	c := &cobra.Command{
 		Use: "backfill s3://BUCKET/PREFIX", Short: "The event path over objects that are already there",
 		Long: `Run every object below a prefix through the handler of the cloud functions, as if it
@@ -43,10 +44,17 @@ or skipped, 6 when some are to be tried again, 7 when some failed for good. With
 the report is an object; of a dry run each object that would be packed has a line before
 it.
 
+With --on a state machine calls the functions that are deployed, for batches of the
+objects, and the report is of what they answer; --rules are theirs, and tell which
+objects there are. The list and the results lie below --work, in s3://, and are not
+removed. After an interrupt the run goes on there: the same command follows it. A run
+that has ended is done again, which costs what skipping costs.
+
 --cache is not used: an object is read once, as it is now.`,
 		Example: `  farread backfill s3://uploads/ --rules rules.json --dry-run
   farread backfill s3://uploads/clips/2026/ --rules rules.json --jobs 8 --checkpoint clips.json
-  farread backfill s3://uploads/ --since 36h --json`,
+  farread backfill s3://uploads/ --since 36h --json
+  farread backfill s3://uploads/ --rules rules.json --on arn:aws:states:REGION:ACCOUNT:stateMachine:NAME --work s3://jobs`,
 		Args: exactly("PREFIX"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
@@ -59,13 +67,17 @@ it.
 			if o.Jobs < 1 || o.Jobs > maxJobs {
 				return usagef("--jobs %d: want 1 to %d", o.Jobs, maxJobs)
 			}
-			return a.backfill(cmd.Context(), args[0], rules, o)
+			if err := on.check(cmd.Flags().Changed); err != nil {
+				return err
+			}
+			return a.backfill(cmd.Context(), args[0], rules, o, on)
 		},
 	}
 	c.Flags().StringVar(&rules, "rules", "", "`FILE` with the rules")
 	c.Flags().StringVar(&since, "since", "", "only objects changed at or after `TIME`: 2026-11-02, 2026-11-02T10:00:00Z, or an age: 36h, 7d")
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "tell what would be packed, write nothing")
 	c.Flags().IntVar(&o.Jobs, "jobs", 4, "objects to work on at a time")
+	on.register(c)
 	c.Flags().StringVar(&o.Mark, "checkpoint", "", "`FILE` that says how far it got; made, read and removed")
 	return c
 }
@@ -105,7 +117,7 @@ func parseTime(text string) (time.Time, bool) {
 
 // backfill lists objects, processes them and reports. It also reports after an
 // interrupt.
-func (a *app) backfill(ctx context.Context, uri, rulesFile string, o backfill.Options) error {
+func (a *app) backfill(ctx context.Context, uri, rulesFile string, o backfill.Options, on backfillOn) error {
 	rules, err := a.rules(rulesFile)
 	if err != nil {
 		return err
@@ -127,21 +139,33 @@ func (a *app) backfill(ctx context.Context, uri, rulesFile string, o backfill.Op
 	}
 	bar := a.newCounter("backfill")
 	o.Done, o.Text, o.Would = func() { bar.add(1) }, oneLine, a.tellDry
-	f, err := newFiller(o)
-	if err != nil {
+	r, err := fill(ctx, a, o, on)
+	bar.clear()
+	if r == nil {
 		return err
 	}
-	r, err := f.Run(ctx)
-	bar.clear()
-	err = at(uri, err)
-	terr := a.tellFilled(r)
+	terr := a.tellFilled(*r)
 	if err == nil {
-		err = fillError(r)
+		err = fillError(*r)
 	}
 	if err == nil {
 		err = terr
 	}
 	return err
+}
+
+// fill works on the objects, here or on a state machine. Its report is of what was done, even
+// if there is an error; nil: nothing was begun.
+func fill(ctx context.Context, a *app, o backfill.Options, on backfillOn) (*backfill.Report, error) {
+	if on.on != "" {
+		return on.run(ctx, a, o)
+	}
+	f, err := newFiller(o)
+	if err != nil {
+		return nil, err
+	}
+	r, err := f.Run(ctx)
+	return &r, at(o.URI, err)
 }
 
 // newFiller makes a Filler. Its errors about the checkpoint name the flag.

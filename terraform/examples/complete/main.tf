@@ -1,5 +1,5 @@
 # Clips, arrays, records and sound, each by a rule; encrypted with a key of one's
-# own, kept for a while, watched, and served over HTTP.
+# own, kept for a while, watched, analyzed, and served over HTTP.
 
 terraform {
   required_version = ">= 1.9.0"
@@ -54,6 +54,10 @@ module "pipeline" {
     }
   }
   architecture = var.architecture
+
+  # farread analyze --on, farread backfill --on: ARNs and --work are outputs.
+  analysis = { zip = "${var.zips}/fn-analyze-${local.arch}.zip", max_concurrency = 200 }
+  backfill = { max_concurrency = 50 }
 
   kms_key_arn           = aws_kms_key.data.arn
   noncurrent_days       = 30

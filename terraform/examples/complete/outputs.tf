@@ -22,3 +22,18 @@ output "serving_url" {
   description = "Where the datasets are served."
   value       = module.serving.url
 }
+
+output "analysis_state_machine_arn" {
+  description = "State machine for `farread analyze --on`."
+  value       = module.pipeline.analysis_state_machine_arn
+}
+
+output "backfill_state_machine_arn" {
+  description = "State machine for `farread backfill --on`."
+  value       = module.pipeline.backfill_state_machine_arn
+}
+
+output "work_uri" {
+  description = "Where both keep their work, for `--work`."
+  value       = module.pipeline.work_uri
+}

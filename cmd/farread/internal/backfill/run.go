@@ -31,8 +31,8 @@ const (
 	saveAge  = 5 * time.Second
 )
 
-// errGiveUp: the store, or the way to it, is broken.
-var errGiveUp = errors.New("too many objects in a row failed")
+// ErrGiveUp means that the store, or the way to it, is broken.
+var ErrGiveUp = errors.New("too many objects in a row failed")
 
 // A Filler runs one backfill.
 type Filler struct {
@@ -234,7 +234,7 @@ func (f *Filler) work(ctx context.Context, i item) error {
 	f.finish(i.n, end)
 	f.o.Done()
 	if f.inRow >= giveUp || len(f.retry) > maxAhead {
-		return fmt.Errorf("%w: %w", errGiveUp, d.Err)
+		return fmt.Errorf("%w: %w", ErrGiveUp, d.Err)
 	}
 	if f.unsave++; f.unsave >= saveEach || time.Since(f.saved) > saveAge {
 		return f.save(false)
