@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/farread/farread/analyze"
 	"github.com/farread/farread/formats/b2nd"
@@ -69,7 +70,7 @@ var array = sync.OnceValue(func() []byte {
 // newCloud makes a cloud without anything but the array.
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
-	c := &cloud{bucket: memstore.New(memstore.Config{Name: "s3://work"}), tries: map[int]int{}}
+	c := &cloud{bucket: memstore.New(memstore.Config{Name: "s3://work", Now: func() time.Time { return time.Unix(1.8e9, 0).UTC() }}), tries: map[int]int{}}
 	c.put(t, "x.b2nd", array())
 	c.fn = &fn.Function{Open: c.open, Buckets: func(name string) (objstore.Bucket, error) {
 		if name != "work" {
