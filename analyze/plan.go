@@ -65,6 +65,7 @@ type ArrayPlan struct {
 // Plan returns the plan as data. src is what NewArray was given as a string.
 func (j *Array) Plan(src Source) *Plan {
 	o := &j.o
+	src.Time = src.Time.UTC()
 	q := &ArrayPlan{Box: o.Box, Over: o.Over, Every: o.Every, PartBytes: o.PartBytes, Memory: o.Memory}
 	texts := make([]string, len(o.Stats))
 	for i := range o.Stats {

@@ -214,7 +214,7 @@ type cloudError struct {
 func (e *cloudError) Error() string { return e.text }
 
 // Is makes the exit code: another try may help, or not.
-func (e *cloudError) Is(target error) bool { return e.permanent && target == errFailed } //nolint:errorlint // Is compares
+func (e *cloudError) Is(target error) bool { return e.permanent && target == errFailed }
 
 // maxReasons is how many failures an error tells.
 const maxReasons = 8

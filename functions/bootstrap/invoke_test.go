@@ -25,7 +25,7 @@ func TestCall(t *testing.T) {
 	}, func(err error) bool { return errors.Is(err, bad) }}
 	for payload, want := range map[string]string{"bad": ErrorPermanent, "now": ErrorTemporary} {
 		_, err := c.Invoke(t.Context(), []byte(payload))
-		if e, ok := err.(messages.InvokeResponse_Error); !ok || e.Type != want || !strings.HasSuffix(e.Message, payload) { //nolint:errorlint // so does the runtime
+		if e, ok := err.(messages.InvokeResponse_Error); !ok || e.Type != want || !strings.HasSuffix(e.Message, payload) {
 			t.Errorf("%s: %#v", payload, err)
 		}
 	}

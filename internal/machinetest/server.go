@@ -72,7 +72,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		name = in.ExecutionArn[strings.LastIndexByte(in.ExecutionArn, ':')+1:]
 	}
 	status, answer := http.StatusOK, map[string]any{}
-	refuse := func(code string) { status, answer = http.StatusBadRequest, map[string]any{"__type": code, "message": name} }
+	refuse := func(code string) {
+		status, answer = http.StatusBadRequest, map[string]any{"__type": code, "message": name}
+	}
 	s.mu.Lock()
 	if s.runs == nil {
 		s.runs = map[string]*execution{}
