@@ -380,3 +380,87 @@ func reduced(t *testing.T, l *cells.Layout, list []cells.Stat, d dtype.DType, it
 	}
 	return out
 }
+
+// TestRuns: short windows of rows have the answers that they have if each item comes as a
+// piece of its own, for all types, with a mask and without.
+func TestRuns(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(3, 1))
+	shape := []int64{5, 23}
+	var sl nd.Slice
+	box, err := sl.Resolve(shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, typ := range []string{"|b1", "|u1", ">i2", "<i4", "<i8", "<u8", "<f2", "<f4", "<f8", "<c8", "<M8[s]"} {
+		d := parsed(t, typ)
+		size := int64(d.ItemSize())
+		var list []cells.Stat
+		for _, name := range []string{"count", "nan", "min", "max", "argmin", "argmax", "mean", "std", "hist(4,-9:9)", "quantiles(0.5)"} {
+			s := stats(t, name)
+			l, _ := cells.NewLayout(box, nil, nil)
+			if _, err := cells.NewPlan(l, s, d); err == nil {
+				list = append(list, s...)
+			}
+		}
+		for _, every := range [][]int64{{2, 3}, {1, 7}, {5, 1}, {3, 16}} {
+			for _, stats := range [][]cells.Stat{list, slices.DeleteFunc(slices.Clone(list), func(s cells.Stat) bool { return s.Name == "hist" || s.Name == "quantiles" })} {
+				l, err := cells.NewLayout(box, nil, every)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p, err := cells.NewPlan(l, stats, d)
+				if err != nil {
+					t.Fatal(err)
+				}
+				items, mask := someItems(rnd, typ, 5*23, int(size))
+				if rnd.IntN(2) == 0 {
+					mask = nil
+				}
+				whole, single, adder := p.NewTable(l.All()), p.NewTable(l.All()), p.NewAdder()
+				piece := cells.Piece{Out: []int64{0, 0}, N: shape, Step: []int64{23 * size, size}, Items: items, Mask: mask}
+				adder.Add(whole, &piece)
+				for i := range int64(5 * 23) {
+					one := piece
+					one.Out, one.N, one.Off = []int64{i / 23, i % 23}, []int64{1, 1}, i*size
+					adder.Add(single, &one)
+				}
+				a, err := whole.Results()
+				b, err1 := single.Results()
+				if err != nil || err1 != nil {
+					t.Fatal(err, err1)
+				}
+				if diff := cmp.Diff(b, a); diff != "" {
+					t.Errorf("%s, windows %v, mask %v: %s", typ, every, mask != nil, diff)
+				}
+			}
+		}
+	}
+}
+
+// someItems returns items of small numbers, with NaN or NaT among them, and a mask.
+func someItems(rnd *rand.Rand, typ string, n, size int) (items []byte, mask []uint64) {
+	for range n {
+		v := int64(rnd.IntN(9) - 4)
+		var b []byte
+		switch nan := rnd.IntN(30) == 0; {
+		case typ == "<f4" && nan:
+			b = binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(math.NaN())))
+		case typ == "<f4":
+			b = binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(v)*1.1))
+		case typ == "<f8" && nan:
+			b = binary.LittleEndian.AppendUint64(nil, math.Float64bits(math.NaN()))
+		case typ == "<f8":
+			b = binary.LittleEndian.AppendUint64(nil, math.Float64bits(float64(v)*1.1e30))
+		case typ == "<M8[s]" && nan:
+			b = binary.LittleEndian.AppendUint64(nil, 1<<63)
+		default:
+			b = binary.LittleEndian.AppendUint64(nil, uint64(v))
+		}
+		items = append(items, b[:size]...)
+	}
+	for range (n + 63) / 64 {
+		mask = append(mask, rnd.Uint64())
+	}
+	return items, mask
+}

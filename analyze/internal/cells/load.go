@@ -125,21 +125,21 @@ func loadInts(size int, order binary.ByteOrder, signed bool) load {
 		return func(t *tile, p []byte, stride, n int) {
 			out := t.i[t.n : t.n+n]
 			for k := range out {
-				out[k] = int64(uint64(p[k*stride])<<shift) >> shift
+				out[k] = int64(uint64(p[k*stride])<<(shift&63)) >> (shift & 63)
 			}
 		}
 	case 2:
 		return func(t *tile, p []byte, stride, n int) {
 			out := t.i[t.n : t.n+n]
 			for k := range out {
-				out[k] = int64(uint64(binary.LittleEndian.Uint16(p[k*stride:]))<<shift) >> shift
+				out[k] = int64(uint64(binary.LittleEndian.Uint16(p[k*stride:]))<<(shift&63)) >> (shift & 63)
 			}
 		}
 	case 4:
 		return func(t *tile, p []byte, stride, n int) {
 			out := t.i[t.n : t.n+n]
 			for k := range out {
-				out[k] = int64(uint64(binary.LittleEndian.Uint32(p[k*stride:]))<<shift) >> shift
+				out[k] = int64(uint64(binary.LittleEndian.Uint32(p[k*stride:]))<<(shift&63)) >> (shift & 63)
 			}
 		}
 	default:

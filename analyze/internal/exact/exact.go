@@ -85,14 +85,14 @@ func (s *Sum) add(m uint64, e int, negative bool) {
 	if shift != 0 {
 		high = m >> (64 - shift)
 	}
-	a, b, c := int64(low&(1<<digitBits-1)), int64(low>>digitBits), int64(high)
+	flip := int64(0) // all bits if negative: no branch, which would be taken at random
 	if negative {
-		a, b, c = -a, -b, -c
+		flip = -1
 	}
 	d := s.room(k, 3)
-	d[0] += a
-	d[1] += b
-	d[2] += c
+	d[0] += int64(low&(1<<digitBits-1)) ^ flip - flip
+	d[1] += int64(low>>digitBits) ^ flip - flip
+	d[2] += int64(high) ^ flip - flip
 	if s.pending++; s.pending >= maxPending {
 		s.carry()
 	}
@@ -214,6 +214,28 @@ func (s *Sum) AddWithin(list []float64, bound float64, room *Room) {
 	if bound != 0 {
 		s.addRest(s.cut(list, room.high[:], e), e-2*cutBits)
 	}
+}
+
+// AddFew adds all numbers of a short list, of which none is of a greater magnitude than
+// bound. NaN is no bound. What rounding takes from each addition is added by itself: of
+// numbers of few bits that is nothing.
+func (s *Sum) AddFew(list []float64, bound float64) {
+	if !(bound < 0x1p1000) {
+		for _, x := range list {
+			s.Add(x)
+		}
+		return
+	}
+	a := 0.0
+	for _, x := range list {
+		sum := a + x
+		part := sum - a
+		if lost := (a - (sum - part)) + (x - part); lost != 0 {
+			s.Add(lost)
+		}
+		a = sum
+	}
+	s.Add(a)
 }
 
 // exponent returns the exponent of a number: it is below 2^(e+1).

@@ -74,13 +74,17 @@ func TestSum(t *testing.T) {
 		}
 		all.AddAll(list)
 		squares.AddSquares(list)
+		var short exact.Sum
+		for part := range slices.Chunk(list, 1+rnd.IntN(9)) {
+			short.AddFew(part, max(-slices.Min(part), slices.Max(part)))
+		}
 		k := rnd.IntN(len(list))
 		for _, part := range [][]float64{list[k:], list[:k]} {
 			var s exact.Sum
 			s.AddAll(part)
 			merged.Merge(&s)
 		}
-		for i, s := range []*exact.Sum{&one, &all, &merged} {
+		for i, s := range []*exact.Sum{&one, &all, &merged, &short} {
 			if got := s.Float(); got != want {
 				t.Fatalf("round %d, way %d: %x, want %x", round, i, got, want)
 			}
