@@ -23,8 +23,8 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-const analyzeLong = `Reduce the items of a b2nd array, or of a SLICE of it, to small answers, in bounded
-memory and on all processors:
+const analyzeLong = `Reduce the items of a b2nd array, or of a SLICE of it, or the samples of a series, to
+small answers, in bounded memory and on all processors:
   count, nan     items that are not NaN or NaT, and those that are; no other stat
                  takes these into account
   min, max       extremes, of the type of the items
@@ -43,6 +43,8 @@ so --over 0,1 --every 4,4 --stats mean makes an image smaller. --where EXPR asks
 the items that match, as in farread slice. Chunks that cannot match by the ranges in
 the array's index are not read, and count, nan, min and max of whole chunks come from
 there.
+
+` + seriesLong + `
 
 The answer is the same to the last bit for any --jobs and --part-size, from a file here
 or from afar. Its form is that of OUT's suffix, or of --format: json (an object, a key
@@ -74,13 +76,14 @@ const maxAnalyzeJobs = 64
 func newAnalyze(a *app) *cobra.Command {
 	x := &analysis{a: a, part: analyze.DefaultPartBytes}
 	c := &cobra.Command{
-		Use: "analyze URI [SLICE] --stats LIST", DisableFlagsInUseLine: true, Short: "Sums, extremes, histograms and quantiles of an array",
+		Use: "analyze URI [SLICE] --stats LIST", DisableFlagsInUseLine: true, Short: "Sums, extremes, histograms and quantiles of an array or a series",
 		Long: analyzeLong,
 		Example: `  farread analyze s3://arrays/temperature.b2nd --stats count,min,max,mean,std
   farread analyze weather.b2nd --over 0 --every 24 --stats mean -o daily.npy
   farread analyze s3://arrays/t2m.b2nd 'time=2025-03' --over 1,2 --stats 'mean,quantiles(0.01,0.99)' -o march.csv
   farread analyze weather.b2nd --where 'v > 310' --stats 'count,hist(20,310:330)' --json
-  farread analyze s3://arrays/temperature.b2nd --stats sum --checkpoint sum.part`,
+  farread analyze s3://arrays/temperature.b2nd --stats sum --checkpoint sum.part
+  farread analyze s3://lab/ecg.zoom --track heart --every 1h --stats count,min,max,mean -o hours.csv`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				return nil
