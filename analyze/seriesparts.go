@@ -108,10 +108,7 @@ const readers = 16
 // part reduces the samples of a part.
 func (s *Series) part(ctx context.Context, n int) (*cells.Table, error) {
 	list := s.parts[n]
-	if len(list) <= readers {
-		ctx = rangeio.OnePhase(ctx)
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(rangeio.OnePhase(ctx))
 	defer cancel(nil)
 	out := make([]*sampler, min(readers, len(list)))
 	var wg sync.WaitGroup
