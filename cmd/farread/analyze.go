@@ -83,7 +83,7 @@ func newAnalyze(a *app) *cobra.Command {
   farread analyze s3://arrays/t2m.b2nd 'time=2025-03' --over 1,2 --stats 'mean,quantiles(0.01,0.99)' -o march.csv
   farread analyze weather.b2nd --where 'v > 310' --stats 'count,hist(20,310:330)' --json
   farread analyze s3://arrays/temperature.b2nd --stats sum --checkpoint sum.part
-  farread analyze s3://lab/ecg.zoom --track heart --every 1h --stats count,min,max,mean -o hours.csv`,
+  farread analyze s3://series/day.zoom --track 1 --every 1h --stats count,min,max,mean -o hours.csv`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				return nil
