@@ -10,6 +10,7 @@ import (
 	"github.com/farread/farread/analyze/internal/cells"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
+	"github.com/farread/farread/rangeio"
 )
 
 // cut cuts the samples that are left into parts: runs of PartBytes, or less if the states of
@@ -102,12 +103,12 @@ func (s *Series) offsets(r *Result) {
 }
 
 // readers is how many ranges of a part are read at the same time.
-const readers = 8
+const readers = 16
 
 // part reduces the samples of a part.
 func (s *Series) part(ctx context.Context, n int) (*cells.Table, error) {
 	list := s.parts[n]
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(rangeio.OnePhase(ctx))
 	defer cancel(nil)
 	out := make([]*sampler, min(readers, len(list)))
 	var wg sync.WaitGroup

@@ -24,8 +24,8 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-const analyzeLong = `Reduce the items of a b2nd array, or of a SLICE of it, to small answers, in bounded
-memory and on all processors:
+const analyzeLong = `Reduce the items of a b2nd array, or of a SLICE of it, or the samples of a series, to
+small answers, in bounded memory and on all processors:
   count, nan     items that are not NaN or NaT, and those that are; no other stat
                  takes these into account
   min, max       extremes, of the type of the items
@@ -46,6 +46,8 @@ written as it becomes known, however long it is. --where EXPR asks about the ite
 that match, as in farread slice. Chunks that cannot match by the ranges in
 the array's index are not read, and count, nan, min and max of whole chunks come from
 there.
+
+` + seriesLong + `
 
 The answer is the same to the last bit for any --jobs and --part-size, from a file here
 or from afar. Its form is that of OUT's suffix, or of --format: json (an object, a key
@@ -91,7 +93,7 @@ const maxAnalyzeJobs = 64
 func newAnalyze(a *app) *cobra.Command {
 	x := &analysis{a: a, part: analyze.DefaultPartBytes}
 	c := &cobra.Command{
-		Use: "analyze URI [SLICE] --stats LIST", DisableFlagsInUseLine: true, Short: "Sums, extremes, histograms and quantiles of an array",
+		Use: "analyze URI [SLICE] --stats LIST", DisableFlagsInUseLine: true, Short: "Sums, extremes, histograms and quantiles of an array or a series",
 		Long: analyzeLong,
 		Example: `  farread analyze s3://arrays/temperature.b2nd --stats count,min,max,mean,std
   farread analyze weather.b2nd --over 0 --every 24 --stats mean -o daily.npy
@@ -99,7 +101,8 @@ func newAnalyze(a *app) *cobra.Command {
   farread analyze weather.b2nd --where 'v > 310' --stats 'count,hist(20,310:330)' --json
   farread analyze s3://scans/cells.b2nd --coarsen 4,4 --stat mean -o cells4.b2nd
   farread analyze s3://arrays/temperature.b2nd --stats sum --checkpoint sum.part
-  farread analyze s3://arrays/all.b2nd --stats mean --on arn:aws:states:REGION:ACCOUNT:stateMachine:NAME --work s3://jobs/analysis`,
+  farread analyze s3://arrays/all.b2nd --stats mean --on arn:aws:states:REGION:ACCOUNT:stateMachine:NAME --work s3://jobs/analysis
+  farread analyze s3://series/day.zoom --track 1 --every 1h --stats count,min,max,mean -o hours.csv`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				return nil

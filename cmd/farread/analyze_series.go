@@ -13,6 +13,12 @@ import (
 	"github.com/farread/farread/internal/human"
 )
 
+const seriesLong = `Of a series (.zoom) the samples of a --track are asked about, of all its time or --from
+and --to. --every 1h cuts the time into windows, which remain and are called by their
+beginning; so do channels. Counts and extremes, and sums and means of integers, come
+from the file's index where it tells them exactly, with samples at the windows' edges;
+samples are read for all else.`
+
 // A periodFlag is --every: lengths of windows in items, or in time for a series.
 type periodFlag struct {
 	items *[]int

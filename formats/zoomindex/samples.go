@@ -20,7 +20,7 @@ const firstWindow = 1 << 20
 // This takes one phase more if the read that found the index did not read the list of
 // packets, or a rough list. To find the index costs as much as for the first View. If
 // the index proves to be wrong, or a packet is damaged, EachPacket continues from there
-// by a pass over the file.
+// by a pass over the file. Calls under one rangeio.OnePhase share their phases.
 func (f *File) EachPacket(ctx context.Context, track int32, from, to int64, fn func(p *zoomcache.Packet) error) error {
 	t, err := f.Track(track)
 	if err != nil || from > to {
@@ -31,7 +31,8 @@ func (f *File) EachPacket(ctx context.Context, track int32, from, to int64, fn f
 	case err != nil:
 		return err
 	case v != nil:
-		return v.samples(rangeio.OnePhase(ctx), v.lister(), fn)
+		ctx, _ = rangeio.Steps(ctx) // one phase, that of the caller if it has begun one
+		return v.samples(ctx, v.lister(), fn)
 	}
 	return f.File.EachPacket(ctx, track, from, to, fn)
 }
