@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -66,6 +65,8 @@ type analysis struct {
 	checkpoint string
 	explain    bool
 	out        string
+	items      itemsQuestion
+	flags      *pflag.FlagSet
 }
 
 const maxAnalyzeJobs = 64
@@ -107,6 +108,8 @@ func newAnalyze(a *app) *cobra.Command {
 	f.BoolVar(&x.explain, "explain", false, "only tell what would be read")
 	f.BoolVar(&a.flags.stats, "cost", false, "what --stats is for other commands: requests, bytes, phases, one line of JSON on stderr")
 	f.StringVar(&x.sel.format, "format", "", "json, csv, npy, b2nd or text, whatever OUT is called")
+	x.items.register(f)
+	x.flags = f
 	f.StringVarP(&x.out, "output", "o", "", "`OUT`: a file, or - for stdout")
 	offsetFlag(c, &x.how.offset)
 	return c
@@ -159,7 +162,7 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	j, err := x.job(ctx, c, list)
+	j, err := x.job(ctx, c, list, format)
 	if err != nil {
 		return err
 	}
@@ -176,26 +179,42 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 	defer out.Abort()
 	results, err := x.results(ctx, j)
 	if err != nil {
-		return err
+		return ofGroups(err)
 	}
 	if err := answers.Write(out, format, results, int64(x.a.flags.maxMemory)/4); err != nil {
 		return err
 	}
-	return out.Commit()
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	x.skipped(args[0], results)
+	return nil
 }
 
 // job plans the analysis of what was opened.
-func (x *analysis) job(ctx context.Context, c content, list []analyze.Stat) (analyze.Work, error) {
+func (x *analysis) job(ctx context.Context, c content, list []analyze.Stat, format string) (analyze.Work, error) {
+	if r, err := itemsOf(ctx, c); err != nil || r != nil {
+		if err != nil {
+			return nil, err
+		}
+		return x.lines(ctx, c.dataset(), r, list, format)
+	}
+	if t, ok := c.(*gulpContent); ok {
+		return x.images(ctx, t, list, format)
+	}
 	if t, ok := c.(*frameContent); ok {
 		if arr, ok := c.dataset().Handle().(*farread.Array); ok {
 			return x.array(ctx, t, arr, list)
 		}
 	}
-	return nil, fmt.Errorf("analyze takes a b2nd array, and this is a %s: %w", c.dataset().Format(), formats.ErrUnsupported)
+	return nil, fmt.Errorf("analyze takes a b2nd array, items of a Bloscpack file, or a gulp, and this is a %s: %w", c.dataset().Format(), formats.ErrUnsupported)
 }
 
 // array plans the analysis of an array.
 func (x *analysis) array(ctx context.Context, t *frameContent, arr *farread.Array, list []analyze.Stat) (analyze.Work, error) {
+	if err := x.unfit(x.flags, onlyItems, "arrays"); err != nil {
+		return nil, err
+	}
 	if err := refusal(t.d); err != nil {
 		return nil, err
 	}
@@ -209,7 +228,7 @@ func (x *analysis) array(ctx context.Context, t *frameContent, arr *farread.Arra
 	}
 	o := analyze.ArrayOptions{
 		Box: box, Stats: list, Over: x.over, PartBytes: int64(x.part), Memory: int64(x.a.flags.maxMemory) / 2,
-		Source: strings.Join([]string{t.uri, src.ETag, src.Version, src.Time.UTC().String(), strconv.FormatInt(src.Size, 10), strconv.FormatInt(x.how.offset, 10)}, "\n"),
+		Source: x.sourceOf(t.uri, src),
 	}
 	for _, n := range x.every {
 		o.Every = append(o.Every, int64(n))

@@ -26,12 +26,12 @@ func Write(w io.Writer, format string, a *analyze.Answers, memory int64) error {
 	shape, list := a.Shape, a.Results
 	switch format {
 	case render.JSON:
-		_, err := w.Write(appendJSON(nil, shape, list))
+		_, err := w.Write(appendJSON(nil, a))
 		return err
 	case render.CSV:
-		return writeCSV(w, shape, list)
+		return writeCSV(w, a)
 	case render.Text:
-		return writeText(w, shape, list)
+		return writeText(w, a)
 	}
 	d, items, err := joined(shape, list)
 	if err != nil {
@@ -45,9 +45,11 @@ func Write(w io.Writer, format string, a *analyze.Answers, memory int64) error {
 	})
 }
 
-// appendJSON appends one object, whose keys are those of the stats in their order.
-func appendJSON(dst []byte, shape []int64, list []analyze.Result) []byte {
-	dst = append(dst, '{')
+// appendJSON appends one object: the labels of axes, by the names of these, then answers,
+// whose keys are those of the stats in their order, and how many items were passed over.
+func appendJSON(dst []byte, a *analyze.Answers) []byte {
+	shape, list := a.Shape, a.Results
+	dst = appendLabels(append(dst, '{'), a)
 	for i := range list {
 		r := &list[i]
 		if i > 0 {
@@ -78,6 +80,9 @@ func appendJSON(dst []byte, shape []int64, list []analyze.Result) []byte {
 		default:
 			dst = appendNested(dst, r, r.Shape, 0, 1, 0)
 		}
+	}
+	if a.Skipped > 0 {
+		dst = strconv.AppendInt(append(dst, `,"skipped":`...), a.Skipped, 10)
 	}
 	return append(dst, "}\n"...)
 }
@@ -202,7 +207,8 @@ func cells(shape []int64, f func(cell int, at []int64) error) error {
 }
 
 // writeCSV writes a line for each cell, behind one of names.
-func writeCSV(w io.Writer, shape []int64, list []analyze.Result) error {
+func writeCSV(w io.Writer, a *analyze.Answers) error {
+	shape, list, places := a.Shape, a.Results, headings(a)
 	all := fields(shape, list)
 	line := make([]byte, 0, 256)
 	comma := func() {
@@ -210,9 +216,9 @@ func writeCSV(w io.Writer, shape []int64, list []analyze.Result) error {
 			line = append(line, ',')
 		}
 	}
-	for i := range shape {
+	for i := range places {
 		comma()
-		line = fmt.Appendf(line, "i%d", i)
+		line = append(line, quoted(places[i].name)...)
 	}
 	for i := range all {
 		comma()
@@ -223,12 +229,14 @@ func writeCSV(w io.Writer, shape []int64, list []analyze.Result) error {
 	}
 	return cells(shape, func(cell int, at []int64) error {
 		line = line[:0]
-		for _, k := range at {
-			comma()
-			line = strconv.AppendInt(line, k, 10)
+		for i := range places {
+			if i > 0 {
+				line = append(line, ',')
+			}
+			line = append(line, quoted(places[i].value(at))...)
 		}
 		for i := range all {
-			if i > 0 || len(at) > 0 {
+			if i > 0 || len(places) > 0 {
 				line = append(line, ',')
 			}
 			line = append(line, all[i].value(cell)...)
@@ -248,7 +256,8 @@ func quoted(name string) string {
 
 // writeText writes a table: of one cell with a row for each stat, else with a row for each
 // cell. A histogram is drawn.
-func writeText(w io.Writer, shape []int64, list []analyze.Result) error {
+func writeText(w io.Writer, a *analyze.Answers) error {
+	shape, list, places := a.Shape, a.Results, headings(a)
 	all := make([]field, 0, len(list))
 	for i := range list {
 		if r := &list[i]; r.Stat.Name == "hist" {
@@ -273,9 +282,13 @@ func writeText(w io.Writer, shape []int64, list []analyze.Result) error {
 		}
 		return t.Print(w)
 	}
-	head := make([]string, 0, len(shape)+len(all))
-	for i := range shape {
-		head = append(head, fmt.Sprintf(">I%d", i))
+	head := make([]string, 0, len(places)+len(all))
+	for i := range places {
+		if places[i].labels == nil {
+			head = append(head, ">"+strings.ToUpper(places[i].name))
+		} else {
+			head = append(head, human.Printable(places[i].name))
+		}
 	}
 	for i := range all {
 		if all[i].k < 0 {
@@ -286,9 +299,9 @@ func writeText(w io.Writer, shape []int64, list []analyze.Result) error {
 	}
 	t := human.NewTable(head...)
 	err := cells(shape, func(cell int, at []int64) error {
-		row := make([]string, 0, len(at)+len(all))
-		for _, k := range at {
-			row = append(row, strconv.FormatInt(k, 10))
+		row := make([]string, 0, len(places)+len(all))
+		for i := range places {
+			row = append(row, places[i].printable(at))
 		}
 		for i := range all {
 			row = append(row, text(&all[i], cell))
