@@ -22,8 +22,8 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-const analyzeLong = `Reduce the items of a b2nd array, or of a SLICE of it, to small answers, in bounded
-memory and on all processors:
+const analyzeLong = `Reduce the items of a b2nd array, or of a SLICE of it, lines of JSON, or what a gulp's
+index says of its images, to small answers, in bounded memory and on all processors:
   count, nan     items that are not NaN or NaT, and those that are; no other stat
                  takes these into account
   min, max       extremes, of the type of the items
@@ -42,6 +42,12 @@ so --over 0,1 --every 4,4 --stats mean makes an image smaller. --where EXPR asks
 the items that match, as in farread slice. Chunks that cannot match by the ranges in
 the array's index are not read, and count, nan, min and max of whole chunks come from
 there.
+
+Lines of JSON, items of a Bloscpack file, have fields: --stats 'sum(.bytes)', --where
+".req.status >= 500 and .path == '/login'". --group .path has a cell for each value,
+--match REGEXP takes items in which it is found. nan(.ms) counts items without a number
+there; what is no JSON is passed over, and told. Images of a gulp have the fields .id,
+.frame, .frames, .size and those of their meta_data, such as .label: no image is read.
 
 The answer is the same to the last bit for any --jobs and --part-size, from a file here
 or from afar. Its form is that of OUT's suffix, or of --format: json (an object, a key
@@ -80,7 +86,9 @@ func newAnalyze(a *app) *cobra.Command {
   farread analyze weather.b2nd --over 0 --every 24 --stats mean -o daily.npy
   farread analyze s3://arrays/t2m.b2nd 'time=2025-03' --over 1,2 --stats 'mean,quantiles(0.01,0.99)' -o march.csv
   farread analyze weather.b2nd --where 'v > 310' --stats 'count,hist(20,310:330)' --json
-  farread analyze s3://arrays/temperature.b2nd --stats sum --checkpoint sum.part`,
+  farread analyze s3://arrays/temperature.b2nd --stats sum --checkpoint sum.part
+  farread analyze s3://records/day1.jsonl.blp --where '.status >= 500' --group .path --stats 'count,quantiles(.ms,0.5,0.99)'
+  farread analyze s3://frames/train/ --group label --stats 'count,sum(.size)'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				return nil
