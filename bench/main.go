@@ -130,6 +130,7 @@ func jobs() []job {
 		{"sorted-column", sortedColumn},
 		{"bloscpack-decode", bloscpackDecode},
 		{"bloscpack-lines", bloscpackLines},
+		{"analyze-lines", analyzeLines},
 		{"bloscpack-item", bloscpackItem},
 		{"zoom-build", zoomBuild},
 		{"zoom-wav", zoomWAV},

@@ -14,7 +14,7 @@ import (
 )
 
 // paths are those that the tests look for: names within names, and odd ones.
-var paths = []string{".a", ".b.c", ".b.d", `."é"."x.y"`, `.b.c.e`, `.""`}
+var paths = []string{".a", ".b.c", ".b.d", `."é"."x.y"`, `.b.c.e`, `.""`, ".\ufffd"}
 
 // scanner makes a Scanner for the paths.
 func scanner(t testing.TB) *fields.Scanner {

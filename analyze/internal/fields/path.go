@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxNames bounds the names of a path.
@@ -66,7 +67,8 @@ func Spelt(path []string) string {
 type node struct {
 	names []string
 	kids  []*node
-	slot  int // of the field that ends here; -1: none does
+	slot  int  // of the field that ends here; -1: none does
+	odd   bool // a name has U+FFFD
 }
 
 // make returns the node of a path, and makes those on the way.
@@ -85,5 +87,6 @@ func (n *node) kid(name string) *node {
 	}
 	k := &node{slot: -1}
 	n.names, n.kids = append(n.names, name), append(n.kids, k)
+	n.odd = n.odd || strings.ContainsRune(name, utf8.RuneError)
 	return k
 }

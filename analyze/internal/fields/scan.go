@@ -21,6 +21,8 @@ type Scanner struct {
 	found []predicate.Value
 	p     []byte
 	i     int
+	// The last text had a backslash.
+	escaped bool
 }
 
 // NewScanner makes a Scanner.
@@ -121,7 +123,7 @@ func (s *Scanner) object(n *node, depth int) bool {
 		if s.i == len(s.p) || s.p[s.i] != '"' || !s.text() {
 			return false
 		}
-		k := n.find(s.p[from:s.i])
+		k := n.find(s.p[from:s.i], s.escaped)
 		s.space()
 		if !s.next(':') {
 			return false
@@ -144,8 +146,9 @@ func (s *Scanner) object(n *node, depth int) bool {
 	}
 }
 
-// find returns the node of a name in quotes, nil if there is none.
-func (n *node) find(quoted []byte) *node {
+// find returns the node of a name in quotes, nil if there is none. Without a backslash its
+// bytes are the name, unless some are not UTF-8, each of which is read as U+FFFD.
+func (n *node) find(quoted []byte, escaped bool) *node {
 	if n == nil || len(n.names) == 0 {
 		return nil
 	}
@@ -155,10 +158,10 @@ func (n *node) find(quoted []byte) *node {
 			return n.kids[i]
 		}
 	}
-	name, same := plain(quoted)
-	if same {
+	if !escaped && !n.odd {
 		return nil
 	}
+	name, _ := plain(quoted)
 	for i, has := range n.names {
 		if string(name) == has {
 			return n.kids[i]
@@ -205,6 +208,7 @@ func (s *Scanner) list(depth int) bool {
 func (s *Scanner) text() bool {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	p, i := s.p, s.i+1
+	s.escaped = false
 	for {
 		// The lowest byte that is a quote, a backslash, or below the blank.
 		for i+8 <= len(p) {
@@ -229,6 +233,7 @@ func (s *Scanner) text() bool {
 				return false
 			}
 			i += 1 + n
+			s.escaped = true
 		case c < ' ':
 			return false
 		default:
