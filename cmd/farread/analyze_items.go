@@ -52,7 +52,7 @@ func (x *analysis) unfit(flags *pflag.FlagSet, names []string, what string) erro
 	return nil
 }
 
-// where parses --where for fields of items.
+// whereFields parses --where for fields of items.
 func (x *analysis) whereFields() (*predicate.Values, error) {
 	if !x.sel.has("where") {
 		return nil, nil

@@ -172,6 +172,7 @@ func (c *choice) order(v *Value) (int, bool) {
 		return strings.Compare(string(v.Text), c.lit.text), v.Kind == Text
 	case truth:
 		return cmp.Compare(v.Whole, c.whole), v.Kind == Bool
+	default: // a number
 	}
 	switch {
 	case v.Kind != Whole && v.Kind != Float || v.Float != v.Float || c.f != c.f:

@@ -79,9 +79,6 @@ func (p *Plan) NewTable() *Table {
 	return &Table{plan: p, cells: p.cells.NewKeyedTable(), at: map[string]int64{}, parts: make([]bool, len(p.paths))}
 }
 
-// Groups returns how many groups there are.
-func (t *Table) Groups() int { return len(t.keys) }
-
 // group returns the cell of a key.
 func (t *Table) group(key []byte) int64 {
 	if cell, ok := t.at[string(key)]; ok {

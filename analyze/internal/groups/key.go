@@ -32,6 +32,7 @@ func AppendKey(dst []byte, v *predicate.Value) []byte {
 	case predicate.Text:
 		dst = binary.AppendUvarint(dst, uint64(len(v.Text)))
 		dst = append(dst, v.Text...)
+	case predicate.Null, predicate.List, predicate.Object:
 	}
 	return dst
 }
