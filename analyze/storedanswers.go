@@ -15,6 +15,7 @@ type storedAnswers struct {
 	Shape   []int64        `json:"shape"`
 	Axes    []Axis         `json:"axes,omitempty"`
 	Results []storedResult `json:"results"`
+	Skipped int64          `json:"skipped,omitempty"`
 }
 
 // storedResult is a Result without loss: its items are bytes.
@@ -29,7 +30,7 @@ type storedResult struct {
 
 // EncodeAnswers returns answers of the plan as JSON that loses no bit.
 func (p *Plan) EncodeAnswers(a *Answers) ([]byte, error) {
-	out := storedAnswers{Version: planVersion, Plan: p.ID, Shape: a.Shape, Axes: a.Axes}
+	out := storedAnswers{Version: planVersion, Plan: p.ID, Shape: a.Shape, Axes: a.Axes, Skipped: a.Skipped}
 	for i := range a.Results {
 		r := &a.Results[i]
 		out.Results = append(out.Results, storedResult{r.Stat, r.Type.String(), r.Shape, r.Items, r.None, r.Edges})
@@ -55,7 +56,7 @@ func (p *Plan) DecodeAnswers(text []byte) (*Answers, error) {
 	if _, ok := product(in.Shape, 1); !ok || in.Axes != nil && len(in.Axes) != len(in.Shape) {
 		return nil, fmt.Errorf("answers of shape %v: %w", in.Shape, formats.ErrCorrupt)
 	}
-	out := &Answers{Shape: in.Shape, Axes: in.Axes}
+	out := &Answers{Shape: in.Shape, Axes: in.Axes, Skipped: in.Skipped}
 	for i := range in.Results {
 		r, err := in.Results[i].result(in.Shape)
 		if err != nil {

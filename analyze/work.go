@@ -39,12 +39,15 @@ type Answers struct {
 	Shape   []int64  // the cells along the axes that remain
 	Axes    []Axis   // what each of them is; nil: positions
 	Results []Result // in the order of the stats
+	// Skipped is how many items were passed over, since they could not be parsed.
+	Skipped int64
 }
 
 // An Axis says what the cells along an axis of the answers are called.
 type Axis struct {
 	Name   string   // such as "time", or ".path"
 	Labels []string // one for each cell
+	With   []Axis   // what else they are called, such as by the second of two fields
 }
 
 // steps are the methods of a work.

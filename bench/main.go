@@ -133,6 +133,7 @@ func jobs() []job {
 		{"analyze-where", analyzeWhere},
 		{"bloscpack-decode", bloscpackDecode},
 		{"bloscpack-lines", bloscpackLines},
+		{"analyze-lines", analyzeLines},
 		{"bloscpack-item", bloscpackItem},
 		{"zoom-build", zoomBuild},
 		{"zoom-wav", zoomWAV},

@@ -24,8 +24,9 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-const analyzeLong = `Reduce the items of a b2nd array, or of a SLICE of it, or the samples of a series, to
-small answers, in bounded memory and on all processors:
+const analyzeLong = `Reduce the items of a b2nd array, or of a SLICE of it, or the samples of a series,
+lines of JSON, or what a gulp's index says of its images, to small answers, in bounded
+memory and on all processors:
   count, nan     items that are not NaN or NaT, and those that are; no other stat
                  takes these into account
   min, max       extremes, of the type of the items
@@ -46,6 +47,12 @@ written as it becomes known, however long it is. --where EXPR asks about the ite
 that match, as in farread slice. Chunks that cannot match by the ranges in
 the array's index are not read, and count, nan, min and max of whole chunks come from
 there.
+
+Lines of JSON, items of a Bloscpack file, have fields: --stats 'sum(.bytes)', --where
+".req.status >= 500 and .path == '/login'". --group .path has a cell for each value,
+--match REGEXP takes items in which it is found. nan(.ms) counts items without a number
+there; what is no JSON is passed over, and told. Images of a gulp have the fields .id,
+.frame, .frames, .size and those of their meta_data, such as .label: no image is read.
 
 ` + seriesLong + `
 
@@ -85,7 +92,8 @@ type analysis struct {
 	estimate   estimate
 	out        string
 	cloud      elsewhere
-	given      func(flag string) bool
+	items      itemsQuestion
+	flags      *pflag.FlagSet
 }
 
 const maxAnalyzeJobs = 64
@@ -102,7 +110,9 @@ func newAnalyze(a *app) *cobra.Command {
   farread analyze s3://scans/cells.b2nd --coarsen 4,4 --stat mean -o cells4.b2nd
   farread analyze s3://arrays/temperature.b2nd --stats sum --checkpoint sum.part
   farread analyze s3://arrays/all.b2nd --stats mean --on arn:aws:states:REGION:ACCOUNT:stateMachine:NAME --work s3://jobs/analysis
-  farread analyze s3://series/day.zoom --track 1 --every 1h --stats count,min,max,mean -o hours.csv`,
+  farread analyze s3://series/day.zoom --track 1 --every 1h --stats count,min,max,mean -o hours.csv
+  farread analyze s3://records/day1.jsonl.blp --where '.status >= 500' --group .path --stats 'count,quantiles(.ms,0.5,0.99)'
+  farread analyze s3://frames/train/ --group label --stats 'count,sum(.size)'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				return nil
@@ -137,10 +147,11 @@ func newAnalyze(a *app) *cobra.Command {
 	x.estimate.register(f)
 	f.BoolVar(&a.flags.stats, "cost", false, "what --stats is for other commands: requests, bytes, phases, one line of JSON on stderr")
 	f.StringVar(&x.sel.format, "format", "", "json, csv, npy, b2nd, parquet or text, whatever OUT is called")
+	x.items.register(f)
+	x.flags = f
 	f.StringVarP(&x.out, "output", "o", "", "`OUT`: a file, or - for stdout")
 	offsetFlag(c, &x.how.offset)
 	x.cloud.register(c)
-	x.given = f.Changed
 	return c
 }
 
@@ -158,7 +169,7 @@ func (x *analysis) check() (list []analyze.Stat, format string, err error) {
 	case x.part < 1:
 		return nil, "", usagef("--part-size %s: want a size such as 64MiB", &x.part)
 	}
-	if err := x.cloud.check(x.given); err != nil {
+	if err := x.cloud.check(x.flags.Changed); err != nil {
 		return nil, "", err
 	}
 	if _, _, err := x.windows(); err != nil {
@@ -201,7 +212,7 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 		return err
 	}
 	x.streamed = isStreamed(format, list) && x.cloud.on == ""
-	j, err := x.job(ctx, c, list)
+	j, err := x.job(ctx, c, list, format)
 	if err != nil {
 		return err
 	}
@@ -217,10 +228,10 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 	}
 	defer out.Abort()
 	defer x.close()
+	var results *analyze.Answers
 	if a, ok := j.(*analyze.Array); ok && x.streamed {
 		err = x.stream(ctx, a, out, format)
 	} else {
-		var results *analyze.Answers
 		if results, err = x.results(ctx, j); err == nil && results == nil { // --stop has no answer
 			return nil
 		}
@@ -233,32 +244,45 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 		return nil
 	}
 	if err != nil {
-		return err
+		return ofGroups(err)
 	}
 	if err := out.Commit(); err != nil {
 		return err
 	}
+	x.skipped(args[0], results)
 	return x.forget()
 }
 
 // job plans the analysis of what was opened.
-func (x *analysis) job(ctx context.Context, c content, list []analyze.Stat) (analyze.Work, error) {
+func (x *analysis) job(ctx context.Context, c content, list []analyze.Stat, format string) (analyze.Work, error) {
 	if t, ok := c.(*zoomContent); ok {
 		return x.series(ctx, t, list)
 	}
 	if err := x.onlySeries(c.dataset().Format()); err != nil {
 		return nil, err
 	}
+	if r, err := itemsOf(ctx, c); err != nil || r != nil {
+		if err != nil {
+			return nil, err
+		}
+		return x.lines(ctx, c.dataset(), r, list, format)
+	}
+	if t, ok := c.(*gulpContent); ok {
+		return x.images(ctx, t, list, format)
+	}
 	if t, ok := c.(*frameContent); ok {
 		if arr, ok := c.dataset().Handle().(*farread.Array); ok {
 			return x.array(ctx, t, arr, list)
 		}
 	}
-	return nil, fmt.Errorf("analyze takes a b2nd array or a series, and this is a %s: %w", c.dataset().Format(), formats.ErrUnsupported)
+	return nil, fmt.Errorf("analyze takes a b2nd array, a series, items of a Bloscpack file, or a gulp, and this is a %s: %w", c.dataset().Format(), formats.ErrUnsupported)
 }
 
 // array plans the analysis of an array.
 func (x *analysis) array(ctx context.Context, t *frameContent, arr *farread.Array, list []analyze.Stat) (analyze.Work, error) {
+	if err := x.unfit(onlyItems, "arrays"); err != nil {
+		return nil, err
+	}
 	if err := refusal(t.d); err != nil {
 		return nil, err
 	}
@@ -270,7 +294,7 @@ func (x *analysis) array(ctx context.Context, t *frameContent, arr *farread.Arra
 	if err != nil {
 		return nil, err
 	}
-	x.cloud.source = analyze.Source{URI: t.uri, ETag: src.ETag, Version: src.Version, Time: src.Time, Size: src.Size, Offset: x.how.offset}
+	x.cloud.source = x.sourceOf(t.uri, src)
 	over, every, err := x.windows()
 	if err != nil {
 		return nil, err

@@ -58,6 +58,9 @@ func (x *analysis) series(ctx context.Context, t *zoomContent, list []analyze.St
 	if err := x.sel.only(zoomcache.Format, "track", "from", "to"); err != nil {
 		return nil, err
 	}
+	if err := x.unfit(append([]string{"coarsen", "nearest"}, onlyItems...), "series"); err != nil {
+		return nil, err
+	}
 	if x.over != nil {
 		return nil, usagef("--over is for arrays: of a series the time is reduced, and channels are kept")
 	}
@@ -79,7 +82,7 @@ func (x *analysis) series(ctx context.Context, t *zoomContent, list []analyze.St
 	}
 	o := analyze.SeriesOptions{
 		Track: k.Number, From: x.sel.fromTime, To: x.sel.toTime, Stats: list, PartBytes: int64(x.part), Memory: int64(x.a.flags.maxMemory) / 2,
-		Source: strings.Join([]string{t.uri, src.ETag, src.Version, src.Time.UTC().String(), strconv.FormatInt(src.Size, 10), strconv.FormatInt(x.how.offset, 10)}, "\n"),
+		Source: x.sourceOf(t.uri, src).String(),
 	}
 	if x.period.text != "" {
 		m, err := zoomcache.ParseMoment(x.period.text)

@@ -16,12 +16,15 @@ const (
 	truth                              // num is 0 or 1
 	moment                             // a time
 	noMoment                           // NaT
+	text                               // only among values without a type, as null
+	nothing
 )
 
 // A literal is a value of the text. It is not changed once it is parsed.
 type literal struct {
 	kind literalKind
 	num  *big.Float
+	text string
 
 	// Of a moment: attoseconds since 1970, and the number of its month since then, which
 	// starts with the moment if newMonth is set.

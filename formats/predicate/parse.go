@@ -13,7 +13,9 @@ import (
 
 // Parse reads a text, of at most 4096 bytes and 64 levels of parentheses and nots. The
 // error is an *Error.
-func Parse(text string) (*Expr, error) {
+func Parse(text string) (*Expr, error) { return parse(text, false) }
+
+func parse(text string, values bool) (*Expr, error) {
 	if len(text) > maxText {
 		return nil, fail(text, maxText, formats.ErrTooLarge, "text of %d bytes, at most %d", len(text), maxText)
 	}
@@ -22,7 +24,7 @@ func Parse(text string) (*Expr, error) {
 			return nil, fail(text, i, ErrSyntax, "bytes that are not UTF-8")
 		}
 	}
-	p := parser{text: text}
+	p := parser{text: text, values: values}
 	if err := p.next(); err != nil {
 		return nil, err
 	}
@@ -53,7 +55,8 @@ const (
 // A parser has the token that begins at off, and what it means.
 type parser struct {
 	text     string
-	off, end int // of the token
+	values   bool // of any type: what stands in single quotes is text
+	off, end int  // of the token
 	tok      token
 	word     string // tokWord, tokName
 	op       op
@@ -172,6 +175,10 @@ func (p *parser) operand() (operand, error) {
 	case tokWord:
 		var ok bool
 		if o.lit, ok = wordLiteral(p.word); ok {
+			return o, p.next()
+		}
+		if p.values && p.word == "null" {
+			o.lit = literal{kind: nothing}
 			return o, p.next()
 		}
 		if p.word == "and" || p.word == "or" || p.word == "not" {
@@ -344,6 +351,9 @@ func number(s string, whole bool) (literal, error) {
 }
 
 func (p *parser) nextTime(rest string) error {
+	if p.values {
+		return p.nextText(rest)
+	}
 	n := strings.IndexByte(rest[1:], '\'')
 	if n < 0 {
 		return p.fail("a time whose quote does not end")
@@ -354,4 +364,20 @@ func (p *parser) nextTime(rest string) error {
 	}
 	p.lit, p.tok, p.end = lit, tokLiteral, p.off+n+2
 	return nil
+}
+
+// nextText reads a text, in which two quotes are one.
+func (p *parser) nextText(rest string) error {
+	for n := 1; n < len(rest); n++ {
+		switch {
+		case rest[n] != '\'':
+		case n+1 < len(rest) && rest[n+1] == '\'':
+			n++
+		default:
+			p.lit = literal{kind: text, text: strings.ReplaceAll(rest[1:n], "''", "'")}
+			p.tok, p.end = tokLiteral, p.off+n+1
+			return nil
+		}
+	}
+	return p.fail("a text whose quote does not end")
 }

@@ -172,6 +172,20 @@ func (s *Sketch) put(b Bucket) {
 	s.bucket(k, minus)[0] += b.N
 }
 
+// HeldBytes returns how many bytes of memory the sketch holds besides itself.
+func (s *Sketch) HeldBytes() int64 {
+	n := int64(4 * cap(s.few))
+	for i := range s.side {
+		n += int64(8 * cap(s.side[i].page))
+		for _, p := range s.side[i].page {
+			if p != nil {
+				n += 8 * perPage
+			}
+		}
+	}
+	return n
+}
+
 // A Bucket is a key and how many numbers have it. Keys order like numbers: those of
 // negative numbers are negative.
 type Bucket struct {

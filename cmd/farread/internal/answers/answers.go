@@ -48,7 +48,7 @@ func Write(w io.Writer, format string, a *analyze.Answers, memory int64) error {
 }
 
 // appendJSON appends one object: the labels of axes, by the names of these, then answers,
-// whose keys are those of the stats in their order.
+// whose keys are those of the stats in their order, and how many items were passed over.
 func appendJSON(dst []byte, a *analyze.Answers) []byte {
 	shape, list := a.Shape, a.Results
 	dst = appendLabels(append(dst, '{'), a)
@@ -82,6 +82,9 @@ func appendJSON(dst []byte, a *analyze.Answers) []byte {
 		default:
 			dst = appendNested(dst, r, r.Shape, 0, 1, 0)
 		}
+	}
+	if a.Skipped > 0 {
+		dst = strconv.AppendInt(append(dst, `,"skipped":`...), a.Skipped, 10)
 	}
 	return append(dst, "}\n"...)
 }

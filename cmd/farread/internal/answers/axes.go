@@ -24,6 +24,9 @@ func headings(a *analyze.Answers) []heading {
 			continue
 		}
 		out = append(out, heading{i, a.Axes[i].Name, a.Axes[i].Labels})
+		for _, w := range a.Axes[i].With {
+			out = append(out, heading{i, w.Name, w.Labels})
+		}
 	}
 	return out
 }
