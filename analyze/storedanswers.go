@@ -53,7 +53,7 @@ func (p *Plan) DecodeAnswers(text []byte) (*Answers, error) {
 	if in.Plan != p.ID {
 		return nil, fmt.Errorf("answers %w: %.12s", ErrOtherPlan, in.Plan)
 	}
-	if _, ok := product(in.Shape, 1); !ok || in.Axes != nil && len(in.Axes) != len(in.Shape) {
+	if _, ok := product(in.Shape, 1); !ok || !labelled(in.Axes, in.Shape) {
 		return nil, fmt.Errorf("answers of shape %v: %w", in.Shape, formats.ErrCorrupt)
 	}
 	out := &Answers{Shape: in.Shape, Axes: in.Axes, Skipped: in.Skipped}
@@ -65,6 +65,21 @@ func (p *Plan) DecodeAnswers(text []byte) (*Answers, error) {
 		out.Results = append(out.Results, r)
 	}
 	return out, nil
+}
+
+// labelled reports whether axes have a label for each cell, or none.
+func labelled(axes []Axis, shape []int64) bool {
+	if axes != nil && len(axes) != len(shape) {
+		return false
+	}
+	for i, a := range axes {
+		for _, one := range append([]Axis{a}, a.With...) {
+			if one.Labels != nil && int64(len(one.Labels)) != shape[i] {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // result checks a result of answers of a shape.

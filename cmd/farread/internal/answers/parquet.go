@@ -31,11 +31,11 @@ type parquetField struct {
 
 // writeParquet writes the columns of a CSV, with types. What CSV leaves empty is missing.
 func writeParquet(w io.Writer, a *analyze.Answers) error {
-	columns, err := indexColumns(a)
-	if err != nil {
-		return err
+	places := headings(a)
+	var columns []parquetfile.Column
+	for i := range places {
+		columns = append(columns, places[i].column())
 	}
-	axes := len(columns)
 	var list []parquetField
 	var notes [][2]string
 	for _, f := range fields(a.Shape, a.Results) {
@@ -67,11 +67,11 @@ func writeParquet(w io.Writer, a *analyze.Answers) error {
 		return err
 	}
 	err = cells(a.Shape, func(cell int, at []int64) error {
-		for i, k := range at {
-			values[i].Data = appendIndex(values[i].Data, a, i, k)
+		for i := range places {
+			values[i].Data = places[i].appendValue(values[i].Data, at)
 		}
 		for i := range list {
-			if err := list[i].put(&values[axes+i], cell, columns[axes+i].Optional); err != nil {
+			if err := list[i].put(&values[len(places)+i], cell, columns[len(places)+i].Optional); err != nil {
 				return err
 			}
 		}
@@ -89,27 +89,21 @@ func writeParquet(w io.Writer, a *analyze.Answers) error {
 	return out.Close()
 }
 
-// indexColumns returns the columns of the axes: positions, or labels.
-func indexColumns(a *analyze.Answers) ([]parquetfile.Column, error) {
-	out := make([]parquetfile.Column, len(a.Shape))
-	for i := range a.Shape {
-		out[i] = parquetfile.Column{Name: fmt.Sprintf("i%d", i), Kind: parquetfile.Int64}
-		if i < len(a.Axes) && a.Axes[i].Labels != nil {
-			if int64(len(a.Axes[i].Labels)) != a.Shape[i] {
-				return nil, fmt.Errorf("%d labels of %d cells: %w", len(a.Axes[i].Labels), a.Shape[i], formats.ErrCorrupt)
-			}
-			out[i] = parquetfile.Column{Name: a.Axes[i].Name, Kind: parquetfile.Text}
-		}
+// column returns the column of a heading: of positions, or of labels.
+func (h *heading) column() parquetfile.Column {
+	if h.labels == nil {
+		return parquetfile.Column{Name: h.name, Kind: parquetfile.Int64}
 	}
-	return out, nil
+	return parquetfile.Column{Name: h.name, Kind: parquetfile.Text}
 }
 
-func appendIndex(dst []byte, a *analyze.Answers, axis int, k int64) []byte {
-	if axis < len(a.Axes) && a.Axes[axis].Labels != nil {
-		text := a.Axes[axis].Labels[k]
-		return append(binary.LittleEndian.AppendUint32(dst, uint32(len(text))), text...)
+// appendValue appends the value of a cell as the column has it.
+func (h *heading) appendValue(dst []byte, at []int64) []byte {
+	if h.labels == nil {
+		return binary.LittleEndian.AppendUint64(dst, uint64(at[h.axis]))
 	}
-	return binary.LittleEndian.AppendUint64(dst, uint64(k))
+	text := h.value(at)
+	return append(binary.LittleEndian.AppendUint32(dst, uint32(len(text))), text...)
 }
 
 // columnsOf returns the columns of a value: two of a complex number.
