@@ -134,21 +134,13 @@ func (cfg Config) client(ctx context.Context) (*sfn.Client, error) {
 	}), nil
 }
 
-// Follow calls poll now and then until the execution ends, and once more then. The error is
-// nil if the execution succeeded, an EndError if it did not, or that of poll. If ctx ends or
-// poll fails, the execution is stopped.
-func Follow(ctx context.Context, e *Execution, poll func(context.Context) error) error {
-	err := e.follow(ctx, poll)
-	if end := (*EndError)(nil); err == nil || errors.As(err, &end) || ctx.Err() == nil && errors.Is(err, errAsking) {
-		return err
-	}
-	return errors.Join(err, e.Stop(ctx, "nobody follows it"))
-}
-
 // errAsking means that the state of the execution is not known: it may run on.
 var errAsking = errors.New("the execution may run on")
 
-func (e *Execution) follow(ctx context.Context, poll func(context.Context) error) error {
+// Watch calls poll now and then until the execution ends, and once more then. The error is
+// nil if the execution succeeded, an EndError if it did not, or that of poll. The execution
+// is never stopped: others may watch it later.
+func Watch(ctx context.Context, e *Execution, poll func(context.Context) error) error {
 	for pause := min(firstPause, e.pause); ; pause = min(2*pause, e.pause) {
 		out, err := e.c.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: &e.ARN})
 		if err != nil {

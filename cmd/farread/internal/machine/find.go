@@ -13,11 +13,6 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// Watch is Follow, but never stops the execution: others may follow it later.
-func Watch(ctx context.Context, e *Execution, poll func(context.Context) error) error {
-	return e.follow(ctx, poll)
-}
-
 // Find returns the execution of a state machine that has exactly this name if it runs, or
 // else nil.
 func Find(ctx context.Context, cfg Config, arn, name string) (*Execution, error) {

@@ -29,8 +29,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestWatch: an execution that nobody watches any more goes on.
-func TestWatch(t *testing.T) {
+// TestWatchLeaves: an execution that nobody watches any more goes on.
+func TestWatchLeaves(t *testing.T) {
 	s := &states{answers: []string{running}}
 	x, err := Find(t.Context(), cloud(t, s), arn, "run")
 	if err != nil {
