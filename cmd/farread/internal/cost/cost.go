@@ -59,7 +59,7 @@ const transitions = 2
 // mean, std, min and max of a b2nd of float32 with zstd 1 took on one processor.
 func Default(local bool, cores int) Rates {
 	r := Rates{
-		Decode: 200e6, Latency: 0.030, Bandwidth: 100e6, InFlight: 16, Cores: float64(cores),
+		Decode: 800e6, Latency: 0.030, Bandwidth: 100e6, InFlight: 16, Cores: float64(cores),
 		WorkerBandwidth: 75e6, WorkerMemory: 1769.0 / 1024, WorkerCores: 1, Start: 1, Ramp: 100, Timeout: 900,
 		Prices: Prices{GBSecond: 1.33334e-5, Invocation: 0.2e-6, Get: 0.4e-6, Put: 5e-6, Transition: 25e-6},
 	}
