@@ -71,9 +71,9 @@ func NewGulp(ctx context.Context, r GulpReader, o GulpOptions) (*Gulp, error) {
 	}
 	j.total = j.plan.NewTable()
 	j.work = groupWork(j.plan, j.total)
-	j.work.job.Parts = r.Len()
-	j.work.job.Map = j.part
-	j.work.job.ID = hashed(struct {
+	j.job.Parts = r.Len()
+	j.job.Map = j.part
+	j.job.ID = hashed(struct {
 		Version      int
 		Kind, Source string
 		Stats        []Stat

@@ -94,9 +94,9 @@ func NewItems(r ItemReader, o ItemsOptions) (*Items, error) {
 	j.perPart = min(j.perPart, max(n, 1))
 	j.total = j.plan.NewTable()
 	j.work = groupWork(j.plan, j.total)
-	j.work.job.Parts = int((n + j.perPart - 1) / j.perPart)
-	j.work.job.Map = j.part
-	j.work.job.ID = j.identify(n)
+	j.job.Parts = int((n + j.perPart - 1) / j.perPart)
+	j.job.Map = j.part
+	j.job.ID = j.identify(n)
 	return j, nil
 }
 

@@ -37,7 +37,7 @@ func (r *reheader) Rehead(n int64, p []byte) error {
 }
 
 // packed returns a Bloscpack file of items.
-func packed(t testing.TB, items []string) []byte {
+func packed(t *testing.T, items []string) []byte {
 	t.Helper()
 	var out reheader
 	w, err := bloscpack.NewWriter(&out, bloscpack.WriteOptions{Variable: true})
@@ -55,7 +55,7 @@ func packed(t testing.TB, items []string) []byte {
 	return out.Bytes()
 }
 
-func reading(t testing.TB, p []byte) *bloscpack.File {
+func reading(t *testing.T, p []byte) *bloscpack.File {
 	t.Helper()
 	f, err := bloscpack.Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(p), int64(len(p))), bloscpack.Options{})
 	if err != nil {
@@ -99,10 +99,10 @@ func told(a *analyze.Answers) []string {
 // bySimple groups lines by encoding/json.
 func bySimple(lines []string) (list []string, skipped int64) {
 	type group struct {
-		rank         int
-		n, ms, none  int64
-		bytes        *big.Int
-		label, quote string
+		rank        int
+		n, ms, none int64
+		bytes       *big.Int
+		label       string
 	}
 	all := map[string]*group{}
 	for _, line := range lines {
@@ -163,7 +163,7 @@ func bySimple(lines []string) (list []string, skipped int64) {
 	return list, skipped
 }
 
-func itemsOptions(t testing.TB, stats, where string, group ...string) analyze.ItemsOptions {
+func itemsOptions(t *testing.T, stats, where string, group ...string) analyze.ItemsOptions {
 	t.Helper()
 	o := analyze.ItemsOptions{Group: group}
 	var err error

@@ -149,7 +149,10 @@ func (a *analysed) keys(t *testing.T, prefix string) (keys []string) {
 	return keys
 }
 
-func (a *analysed) exists(t *testing.T, key string) bool { return slices.Contains(a.keys(t, key), key) }
+func (a *analysed) exists(t *testing.T, key string) bool {
+	t.Helper()
+	return slices.Contains(a.keys(t, key), key)
+}
 
 // last returns the last object whose key has a part.
 func (a *analysed) last(t *testing.T, part string) string {

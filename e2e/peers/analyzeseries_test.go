@@ -144,10 +144,10 @@ func askSeries(t *testing.T, r random, f *zoomindex.File, k *zoomcache.Track, lo
 	if long { // fractions take long
 		q.Stats = strings.Replace(q.Stats, "std,", "", 1)
 	}
-	switch {
-	case k.Codec.Kind == zoomcache.Unit:
+	switch k.Codec.Kind {
+	case zoomcache.Unit:
 		q.Stats = "count"
-	case k.Codec.Kind == zoomcache.I64, k.Codec.Kind == zoomcache.Int, k.Codec.Kind == zoomcache.U64, k.Codec.Kind == zoomcache.Word:
+	case zoomcache.I64, zoomcache.Int, zoomcache.U64, zoomcache.Word:
 		if q.Stats == "sum,mean" { // a sum may take more than 64 bits
 			q.Stats = "mean,min"
 		}

@@ -198,7 +198,7 @@ func layers() []layer {
 		{
 			file:  "analyze/x.go",
 			deny:  map[string]string{"/objstore": "analyze-over-formats", "/formats/cframe": "analyze-over-formats", "": "analyze-over-formats", "/cmd/farread": "analyze-over-formats", "net/http": "analyze-over-formats", cobra: "analyze-over-formats"},
-			allow: []string{"/analyze/internal/cells", "/analyze/internal/groups", "/formats/b2nd", "/formats/gulp", "/formats/predicate", "/rangeio", "os", "encoding/json"},
+			allow: []string{"/analyze/internal/cells", "/analyze/internal/groups", "/formats/b2nd", "/formats/gulp", "/formats/predicate", "/formats/zoomindex", "/rangeio", "os", "encoding/json"},
 		},
 		{
 			file:  "analyze/internal/cells/x.go",

@@ -51,7 +51,7 @@ func (p *Plan) keyedColumn(field string) *column {
 
 // Fields returns the field of each column; "" is that of items.
 func (p *Plan) Fields() []string {
-	var out []string
+	out := make([]string, 0, len(p.columns))
 	for _, c := range p.columns {
 		out = append(out, c.field)
 	}

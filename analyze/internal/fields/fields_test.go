@@ -17,16 +17,16 @@ import (
 var paths = []string{".a", ".b.c", ".b.d", `."é"."x.y"`, `.b.c.e`, `.""`, ".\ufffd"}
 
 // scanner makes a Scanner for the paths.
-func scanner(t testing.TB) *fields.Scanner {
-	t.Helper()
+func scanner(tb testing.TB) *fields.Scanner {
+	tb.Helper()
 	s := fields.NewScanner()
 	for i, text := range paths {
 		p, err := fields.Parse(text)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if k := s.Slot(p); k != i || s.Slot(p) != i {
-			t.Fatalf("slot %d of %s", k, text)
+			tb.Fatalf("slot %d of %s", k, text)
 		}
 	}
 	return s
@@ -53,7 +53,7 @@ func spelt(v predicate.Value) string {
 }
 
 // simple finds the fields by encoding/json.
-func simple(t testing.TB, p []byte) ([]string, bool) {
+func simple(t *testing.T, p []byte) ([]string, bool) {
 	t.Helper()
 	if !json.Valid(p) {
 		return nil, false

@@ -20,7 +20,7 @@ func Parse(text string) ([]string, error) {
 	rest := strings.TrimPrefix(text, ".")
 	var out []string
 	for {
-		name := rest
+		var name string
 		if strings.HasPrefix(rest, `"`) {
 			q, err := strconv.QuotedPrefix(rest)
 			if err != nil {

@@ -88,7 +88,7 @@ func (s *Scanner) value(n *node, depth int) bool {
 	case c == '"':
 		if ok = s.text(); ok && n != nil && n.slot >= 0 {
 			v.Kind = predicate.Text
-			v.Text, _ = plain(s.p[from:s.i])
+			v.Text = plain(s.p[from:s.i])
 		}
 	case c == '{':
 		v.Kind, ok = predicate.Object, s.object(n, depth+1)
@@ -161,7 +161,7 @@ func (n *node) find(quoted []byte, escaped bool) *node {
 	if !escaped && !n.odd {
 		return nil
 	}
-	name, _ := plain(quoted)
+	name := plain(quoted)
 	for i, has := range n.names {
 		if string(name) == has {
 			return n.kids[i]
@@ -264,17 +264,17 @@ func escape(p []byte) int {
 	return 0
 }
 
-// plain returns the text that stands in quotes, and whether it is the same bytes.
-func plain(quoted []byte) (text []byte, same bool) {
+// plain returns the text that stands in quotes.
+func plain(quoted []byte) []byte {
 	raw := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
-		return raw, true
+		return raw
 	}
 	var out string
 	if json.Unmarshal(quoted, &out) != nil {
-		return raw, true // it was checked
+		return raw // it was checked
 	}
-	return []byte(out), false
+	return []byte(out)
 }
 
 // digits skips digits, and returns how many.

@@ -20,7 +20,7 @@ func TestPlan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer p.Close()
+			t.Cleanup(p.Close)
 			ids[p.ID] = true
 			seen, last := 0, 0
 			err = p.batches(func(n int, b batch) error {
