@@ -32,7 +32,7 @@ PYTHON    := $(CURDIR)/.venv/bin/python
 LINT      := go tool -modfile=go.tool.mod golangci-lint
 
 # What may be set on the command line.
-T          ?= 4s
+T          ?= 3s
 BENCH      ?= .
 BENCHTIME  ?= 1s
 COUNT      ?= 1
@@ -194,7 +194,7 @@ e2e: need-go ## the scenarios on LocalStack in a container (needs Docker), or wh
 
 .PHONY: docs-check
 docs-check: build ## what README and the help of commands show is run on the local cloud, its output compared; prints what takes how long
-	cd e2e/docs && FARREAD_BIN=$(CURDIR)/bin go test -count=1 -timeout=$(TIMEOUT) -tags docs $(TESTFLAGS)
+	cd e2e/docs && FARREAD_BIN=$(CURDIR)/bin go test -count=1 -timeout=$(TIMEOUT) -tags docs -run 'TestShell|TestConsole' $(TESTFLAGS)
 
 .PHONY: fixtures-check
 fixtures-check: ## bin/farread against the shared interoperability fixtures, where they are

@@ -21,7 +21,7 @@ import (
 )
 
 // backfillUploads is how many there are in TestBackfillOn. By hand: -args -backfill.uploads 200.
-var backfillUploads = flag.Int("backfill.uploads", 40, "uploads that a state machine has packed")
+var backfillUploads = flag.Int("backfill.uploads", 12, "uploads that a state machine has packed")
 
 // TestBackfillOn: the state machine of the module has the function pack what lies in a bucket;
 // the command tells what became of it as it does of a run on this machine, and another run
