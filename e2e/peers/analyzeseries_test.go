@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -144,13 +145,11 @@ func askSeries(t *testing.T, r random, f *zoomindex.File, k *zoomcache.Track, lo
 	if long { // fractions take long
 		q.Stats = strings.Replace(q.Stats, "std,", "", 1)
 	}
-	switch k.Codec.Kind {
-	case zoomcache.Unit:
+	wide := []zoomcache.Kind{zoomcache.I64, zoomcache.Int, zoomcache.U64, zoomcache.Word}
+	if k.Codec.Kind == zoomcache.Unit {
 		q.Stats = "count"
-	case zoomcache.I64, zoomcache.Int, zoomcache.U64, zoomcache.Word:
-		if q.Stats == "sum,mean" { // a sum may take more than 64 bits
-			q.Stats = "mean,min"
-		}
+	} else if q.Stats == "sum,mean" && slices.Contains(wide, k.Codec.Kind) { // a sum may take more than 64 bits
+		q.Stats = "mean,min"
 	}
 	o := analyze.SeriesOptions{Track: k.Number, PartBytes: int64(2000 + r.IntN(20_000)), BySamples: r.IntN(4) == 0}
 	for _, m := range []struct {
