@@ -167,18 +167,24 @@ func (a *ahead) begin(i int64) *chunkRun {
 		r.limit = i + last.hi - last.lo
 	}
 	if x := a.runs[old]; x != nil {
-		a.forget(x)
+		a.lose(x) // what is on the way for it comes, or ends once nobody has asked for it for a while
 	}
 	a.runs[old] = r
 	return r
 }
 
-// forget ends the reads of a run, and counts what was read in vain.
-func (a *ahead) forget(r *chunkRun) {
+// lose counts what was read in vain for a run.
+func (a *ahead) lose(r *chunkRun) {
 	if out := r.out(); out > 0 {
 		a.lost += out * r.size
 	}
-	if r.end = r.hi; r.cancel != nil {
+	r.end = r.hi
+}
+
+// forget ends the reads of a run.
+func (a *ahead) forget(r *chunkRun) {
+	a.lose(r)
+	if r.cancel != nil {
 		r.cancel()
 		r.cancel, r.ctx = nil, nil
 	}
@@ -298,7 +304,7 @@ func (z *zarrChunk) readAhead(st *aheadStep, k farread.Chunker) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r.end = max(r.end, to)
-	mine := a.promise(r, list)
+	mine := a.promise(r, list, k)
 	if len(mine) == 0 {
 		l.release()
 		return
@@ -312,11 +318,11 @@ func (z *zarrChunk) readAhead(st *aheadStep, k farread.Chunker) {
 
 // promise notes which chunks of a list are on the way from now on: those that nobody has
 // asked for.
-func (a *ahead) promise(r *chunkRun, list []int64) map[int64]*coming {
+func (a *ahead) promise(r *chunkRun, list []int64, k farread.Chunker) map[int64]*coming {
 	mine := map[int64]*coming{}
 	for _, i := range list {
 		later := i - r.hi - 1
-		if i < r.hi || later >= 0 && later < aheadFlight && r.later>>later&1 != 0 || a.coming[i] != nil {
+		if i < r.hi || later >= 0 && later < aheadFlight && r.later>>later&1 != 0 || a.coming[i] != nil || k.KeptStored(i) != nil { // it may have come since the list was made
 			continue
 		}
 		mine[i] = a.expect(i)
