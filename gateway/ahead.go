@@ -166,8 +166,12 @@ func (a *ahead) begin(i int64) *chunkRun {
 	if last != nil && last.hi-last.lo > 1 && last.later == 0 {
 		r.limit = i + last.hi - last.lo
 	}
-	if x := a.runs[old]; x != nil {
-		a.lose(x) // what is on the way for it comes, or ends once nobody has asked for it for a while
+	switch x := a.runs[old]; {
+	case x == nil:
+	case x.active > 0:
+		a.lose(x) // clients wait for what is on the way
+	default:
+		a.forget(x)
 	}
 	a.runs[old] = r
 	return r
