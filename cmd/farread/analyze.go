@@ -107,7 +107,7 @@ func newAnalyze(a *app) *cobra.Command {
   farread analyze weather.b2nd --over 0 --every 24 --stats mean -o daily.npy
   farread analyze s3://arrays/t2m.b2nd 'time=2025-03' --over 1,2 --stats 'mean,quantiles(0.01,0.99)' -o march.csv
   farread analyze weather.b2nd --where 'v > 310' --stats 'count,hist(20,310:330)' --json
-  farread analyze s3://scans/cells.b2nd --coarsen 4,4 --stat mean -o cells4.b2nd
+  farread analyze s3://arrays/temperature.b2nd --coarsen 1,4,4 --stat mean -o level.b2nd
   farread analyze s3://arrays/temperature.b2nd --stats sum --checkpoint sum.part
   farread analyze s3://arrays/all.b2nd --stats mean --on arn:aws:states:REGION:ACCOUNT:stateMachine:NAME --work s3://jobs/analysis
   farread analyze s3://series/day.zoom --track 1 --every 1h --stats count,min,max,mean -o hours.csv
