@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/internal/racetest"
 )
 
 // evenly returns Until for windows of a length.
@@ -98,7 +99,7 @@ func TestExact(t *testing.T) {
 			}
 		}
 	}
-	if spans < 50 || sums < 20 {
+	if spans < 50 || sums < 20 && !racetest.On { // few of the cases run then
 		t.Errorf("%d spans, %d sums", spans, sums)
 	}
 }
