@@ -48,7 +48,7 @@ RACE_GOGC  ?= 300
 # measured memory are data, which one goroutine looks at: test runs them.
 RACE_MODULES := . localcloud
 NO_RACE    := ^$(MODULE)/(e2e/.*|cmd/farread)$$
-RACE_SKIP  := ^Fuzz|^Example|Memory|Suite|RoundTrip|Mutations|Traces$$
+RACE_SKIP  := ^Fuzz|^Example|Memory|Suite|RoundTrip|Mutations|Traces$$|BruteForce|^TestPlaces$$|SamplesByIndex
 RACE_CMD   := Backfill|Raced|Killed|Interrupt|Serve|TestS3|TestCp|TestAnalyze|TestAppendInS3|TestArraysInS3
 COVER_MIN  ?= 85
 # For the tests of one package: go test's own ten minutes are short on a machine that
