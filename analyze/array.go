@@ -2,9 +2,6 @@ package analyze
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -136,15 +133,7 @@ func NewArray(ctx context.Context, a *b2nd.Array, o ArrayOptions) (*Array, error
 	j.cut(rest, &o)
 	j.limit(&o)
 	j.total = j.plan.NewTable(l.All())
-	j.steps = &work[*cells.Table]{finish: j.answers, job: Job[*cells.Table]{
-		ID: j.identify(&o), Parts: len(j.parts), Map: j.part,
-		Merge: func(_ int, t *cells.Table) error {
-			j.total.Merge(t)
-			return nil
-		},
-		Encode: func(t *cells.Table) ([]byte, error) { return t.MarshalJSON() },
-		Decode: j.plan.ParseTable,
-	}}
+	j.steps = tableWork(j.plan, j.total, Job[*cells.Table]{ID: j.identify(&o), Parts: len(j.parts), Map: j.part}, j.answers)
 	return j, nil
 }
 
@@ -222,7 +211,7 @@ func (j *Array) identify(o *ArrayOptions) string {
 	if o.Where != nil {
 		where = o.Where.String()
 	}
-	text, err := json.Marshal(struct {
+	return hashed(struct {
 		Version int
 		Source  string
 		DType   string
@@ -234,11 +223,6 @@ func (j *Array) identify(o *ArrayOptions) string {
 		Where   string
 		Parts   [][]int
 	}{checkpointVersion, o.Source, j.a.DType().String(), j.a.Shape(), o.Box, o.Stats, o.Over, o.Every, where, j.parts})
-	if err != nil {
-		panic(err) // plain values
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }
 
 // Bytes returns how many decoded bytes the chunks of all parts have.

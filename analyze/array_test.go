@@ -114,13 +114,19 @@ func answer(t *testing.T, a *b2nd.Array, o analyze.ArrayOptions, run analyze.Opt
 	return text(list.Results)
 }
 
-// inPieces answers as machines do that share the parts: each plans the same work, and one
+// inPieces answers as machines do that share the parts.
 // takes what the others made.
 func inPieces(t *testing.T, a *b2nd.Array, o analyze.ArrayOptions) string {
 	t.Helper()
+	return text(pieces(t, func() (analyze.Work, error) { return analyze.NewArray(t.Context(), a, o) }).Results)
+}
+
+// pieces lets three machines plan the same work, of which one takes what the others made.
+func pieces(t *testing.T, plan func() (analyze.Work, error)) *analyze.Answers {
+	t.Helper()
 	var works [3]analyze.Work
 	for i := range works {
-		j, err := analyze.NewArray(t.Context(), a, o)
+		j, err := plan()
 		if err != nil || i > 0 && j.ID() != works[0].ID() {
 			t.Fatal(err, j.ID())
 		}
@@ -139,7 +145,7 @@ func inPieces(t *testing.T, a *b2nd.Array, o analyze.ArrayOptions) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return text(list.Results)
+	return list
 }
 
 func text(list []analyze.Result) string {

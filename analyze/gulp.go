@@ -62,13 +62,7 @@ func NewGulp(ctx context.Context, r GulpReader, o GulpOptions) (*Gulp, error) {
 			break
 		}
 	}
-	where, match := "", ""
-	if o.Where != nil {
-		where = o.Where.String()
-	}
-	if o.Match != nil {
-		match = o.Match.String()
-	}
+	where, match := spelled(o.Where, o.Match)
 	j.total = j.plan.NewTable()
 	j.work = groupWork(j.plan, j.total)
 	j.job.Parts = r.Len()

@@ -2,9 +2,6 @@ package analyze
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -150,15 +147,20 @@ func ofGroups(err error) error {
 	return err
 }
 
+// spelled returns what identifies the choice of items; "" stands for none.
+func spelled(w *predicate.Values, m *regexp.Regexp) (where, match string) {
+	if w != nil {
+		where = w.String()
+	}
+	if m != nil {
+		match = m.String()
+	}
+	return where, match
+}
+
 // identify returns a hash of all that the results of parts depend on.
 func (j *Items) identify(n int64) string {
-	where, match := "", ""
-	if j.o.Where != nil {
-		where = j.o.Where.String()
-	}
-	if j.o.Match != nil {
-		match = j.o.Match.String()
-	}
+	where, match := spelled(j.o.Where, j.o.Match)
 	return hashed(struct {
 		Version        int
 		Kind, Source   string
@@ -167,16 +169,6 @@ func (j *Items) identify(n int64) string {
 		Where, Match   string
 		Items, PerPart int64
 	}{checkpointVersion, "items", j.o.Source, j.o.Stats, j.plan.Keys, where, match, n, j.perPart})
-}
-
-// hashed returns the hash of plain values.
-func hashed(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // plain values
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }
 
 // Bytes returns ItemsOptions.Bytes.

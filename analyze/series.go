@@ -2,9 +2,6 @@ package analyze
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -45,7 +42,7 @@ type SeriesOptions struct {
 // A Series is the [Work] that reduces a track of a zoom-cache file. The channels of a track
 // that has several are an axis of the answers, the last one.
 type Series struct {
-	work[*cells.Table]
+	*work[*cells.Table]
 	f           *zoomindex.File
 	track       *zoomcache.Track
 	first, last int64   // offsets of the samples that are asked about
@@ -102,15 +99,7 @@ func NewSeries(ctx context.Context, f *zoomindex.File, o SeriesOptions) (*Series
 	if err := s.ask(ctx, &o, count); err != nil {
 		return nil, err
 	}
-	s.work = work[*cells.Table]{finish: s.answers, job: Job[*cells.Table]{
-		ID: s.identify(&o), Parts: len(s.parts), Map: s.part,
-		Merge: func(_ int, t *cells.Table) error {
-			s.total.Merge(t)
-			return nil
-		},
-		Encode: func(t *cells.Table) ([]byte, error) { return t.MarshalJSON() },
-		Decode: s.plan.ParseTable,
-	}}
+	s.work = tableWork(s.plan, s.total, Job[*cells.Table]{ID: s.identify(&o), Parts: len(s.parts), Map: s.part}, s.answers)
 	return s, nil
 }
 
@@ -261,7 +250,7 @@ func item(n zoomcache.Number) cells.Item {
 
 // identify returns a hash of all that the results of parts depend on.
 func (s *Series) identify(o *SeriesOptions) string {
-	text, err := json.Marshal(struct {
+	return hashed(struct {
 		Version     int
 		Source      string
 		Track       int32
@@ -271,11 +260,6 @@ func (s *Series) identify(o *SeriesOptions) string {
 		Stats       []Stat
 		Parts       [][]zoomindex.Range
 	}{checkpointVersion, o.Source, o.Track, s.track.Codec.Ident(), s.first, s.last, s.times, o.Stats, s.parts})
-	if err != nil {
-		panic(err) // plain values
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }
 
 // Bytes returns about how many decoded bytes the samples of all parts have.

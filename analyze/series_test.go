@@ -172,27 +172,7 @@ func TestSeriesSame(t *testing.T) {
 // seriesInPieces answers as machines do that share the parts.
 func seriesInPieces(t *testing.T, p []byte, o analyze.SeriesOptions) string {
 	t.Helper()
-	var works [3]analyze.Work
-	for i := range works {
-		s, err := analyze.NewSeries(t.Context(), zoom(t, p), o)
-		if err != nil || i > 0 && s.ID() != works[0].ID() {
-			t.Fatal(err, s.ID())
-		}
-		works[i] = s
-	}
-	for part := range works[0].Parts() {
-		line, err := works[1+part%2].Part(t.Context(), part)
-		if err == nil {
-			err = works[0].Take(part, line)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	a, err := works[0].Finish(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := pieces(t, func() (analyze.Work, error) { return analyze.NewSeries(t.Context(), zoom(t, p), o) })
 	return fmt.Sprint(a.Shape, a.Axes, "\n", text(a.Results))
 }
 

@@ -3,7 +3,6 @@ package cells
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/farread/farread/analyze/internal/exact"
@@ -141,13 +140,7 @@ func (t *Table) AddWhole(cell int64, column int, place, v int64) {
 	if negative {
 		u = -u
 	}
-	if s.sum != nil {
-		s.sum[cell].AddWords(u, 0, 0, negative)
-	}
-	if s.squares != nil {
-		hi, lo := bits.Mul64(u, u)
-		s.squares[cell].AddWords(lo, hi, 0, false)
-	}
+	s.addWord(cell, u, negative)
 	if s.hist != nil || s.sketch != nil {
 		one := [1]float64{f}
 		s.addBins(c, cell, one[:])

@@ -207,6 +207,12 @@ func (s *state) addInt(c *column, cell, v int64) float64 {
 	case negative:
 		u = -u
 	}
+	s.addWord(cell, u, negative)
+	return f
+}
+
+// addWord adds an integer of 64 bits and a sign to the sums of a cell.
+func (s *state) addWord(cell int64, u uint64, negative bool) {
 	if s.sum != nil {
 		s.sum[cell].AddWords(u, 0, 0, negative)
 	}
@@ -214,5 +220,4 @@ func (s *state) addInt(c *column, cell, v int64) float64 {
 		hi, lo := bits.Mul64(u, u)
 		s.squares[cell].AddWords(lo, hi, 0, false)
 	}
-	return f
 }
