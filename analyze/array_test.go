@@ -115,7 +115,6 @@ func answer(t *testing.T, a *b2nd.Array, o analyze.ArrayOptions, run analyze.Opt
 }
 
 // inPieces answers as machines do that share the parts.
-// takes what the others made.
 func inPieces(t *testing.T, a *b2nd.Array, o analyze.ArrayOptions) string {
 	t.Helper()
 	return text(pieces(t, func() (analyze.Work, error) { return analyze.NewArray(t.Context(), a, o) }).Results)
