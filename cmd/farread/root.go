@@ -60,7 +60,7 @@ func newRoot(a *app) *cobra.Command {
 	}
 	add("read", newInfo(a), newLs(a), newGet(a), newSlice(a), newView(a), newAnalyze(a), newExplain(a), newAdvise(a), newVerify(a), newServe(a), newShare(a))
 	add("make", newPack(a), newUnpack(a), newCp(a), newIndex(a), newWorker(a), newBackfill(a), newReplayDLQ(a))
-	add("else", newCache(a), newQuickstart(a), newVersion(a))
+	add("else", newDoctor(a), newCache(a), newQuickstart(a), newVersion(a))
 	root.AddCommand(topics()...)
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newMan())

@@ -1,0 +1,384 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/farread/farread/objstore"
+)
+
+// begins are the checks before those of reading: they make the object that is read.
+func (p *patient) begins() []check {
+	return []check{
+		{"look", "no object can be told from one that is not there: jobs that look whether an output exists fail", p.look},
+		{"write", "nothing can be packed", p.write},
+		{"metadata", "outputs of farread's jobs are not known as such: they may be taken for uploads", p.metadata},
+		{"clock", "signatures are refused once the clocks are 15 minutes apart", p.clock},
+		{"versions", "", p.versions},
+	}
+}
+
+// writes are the checks of writing.
+func (p *patient) writes() []check {
+	return []check{
+		{"If-None-Match on writes", "an output that somebody else has just made is overwritten", p.absent},
+		{"If-None-Match, several at once", "two writers of one output may both think that they made it; let one writer at a time pack to a name", p.raceAbsent},
+		{"If-Match on writes", "appends may lose what another one appended meanwhile; let one writer at a time append to a file", p.replace},
+		{"If-Match, several at once", "of appends at the same time one may be lost; let one writer at a time append to a file", p.raceReplace},
+		{"upload in parts", "nothing longer than 5 MiB can be written", p.parts},
+		{"If-None-Match, in parts", "an output of more than 5 MiB that somebody else has just made is overwritten", p.partsAbsent},
+		{"copy of parts", "an append sends the whole file again", p.splice},
+		{"list", "folders are not found as they are", p.list},
+		{"delete", "outputs of uploads that are gone stay", p.remove},
+		{"If-Match on deletes", "an output that was replaced in the same moment may be removed; farread looks first, which leaves a short gap", p.removeIf},
+	}
+}
+
+// key is the key of an object of ours.
+func (p *patient) key(name string) string {
+	key := p.dir + name
+	p.made[key] = true
+	return key
+}
+
+// put writes an object of ours.
+func (p *patient) put(ctx context.Context, key string, data []byte, o objstore.PutOptions) (objstore.Info, error) {
+	return objstore.Put(ctx, p.b, key, bytes.NewReader(data), o)
+}
+
+// holds compares an object with bytes.
+func (p *patient) holds(ctx context.Context, key string, want []byte) error {
+	r, _, err := p.b.Get(ctx, key, objstore.GetOptions{})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	got, err := io.ReadAll(r)
+	if err == nil && !bytes.Equal(got, want) {
+		err = fmt.Errorf("%d bytes, not the %d that were written", len(got), len(want))
+	}
+	return err
+}
+
+// noise returns bytes that look different everywhere, and for each seed.
+func noise(n int, seed uint32) []byte {
+	p, x := make([]byte, n), seed*2654435761+1
+	for i := range p {
+		x ^= x << 13
+		x ^= x >> 17
+		x ^= x << 5
+		p[i] = byte(x)
+	}
+	return p
+}
+
+func (p *patient) look(ctx context.Context) (Level, string, error) {
+	_, err := p.b.Head(ctx, p.dir+"none")
+	switch {
+	case err == nil:
+		return Bad, "an object that nobody made is there", nil
+	case errors.Is(err, objstore.ErrNotFound):
+		return OK, "what is not there is not found", nil
+	case errors.Is(err, objstore.ErrDenied):
+		return Warning, "what is not there looks denied: the right to list (s3:ListBucket) is missing, or all rights", nil
+	}
+	return "", "", stopError{err}
+}
+
+func (p *patient) write(ctx context.Context) (Level, string, error) {
+	data := noise(10_000, 1)
+	in, err := p.put(ctx, p.dir+"small", data, objstore.PutOptions{ContentType: "application/x-farread", Meta: map[string]string{"farread-doctor": "Käse 1"}})
+	if err == nil || errors.Is(err, objstore.ErrUnavailable) || ctx.Err() != nil { // it may be there
+		p.made[p.dir+"small"] = true
+	}
+	if err != nil {
+		return "", "", stopError{err}
+	}
+	head, err := p.b.Head(ctx, p.dir+"small")
+	if err != nil {
+		return "", "", stopError{fmt.Errorf("written, but: %w", err)}
+	}
+	p.probe, p.data = head, data
+	if in.ETag != "" && in.ETag != head.ETag {
+		return Warning, fmt.Sprintf("the ETag %s became %s", in.ETag, head.ETag), nil
+	}
+	return OK, "10 kB, and found at once", p.holds(ctx, head.Key, data)
+}
+
+func (p *patient) metadata(context.Context) (Level, string, error) {
+	want := map[string]string{"farread-doctor": "Käse 1"}
+	switch {
+	case !maps.Equal(p.probe.Meta, want):
+		return Bad, fmt.Sprintf("%q came back as %q", want, p.probe.Meta), nil
+	case p.probe.ContentType != "application/x-farread":
+		return Warning, fmt.Sprintf("the content type came back as %q", p.probe.ContentType), nil
+	}
+	return OK, "kept, with the content type", nil
+}
+
+// Clocks may be so far apart; S3 refuses signatures of another quarter of an hour.
+const (
+	goodClock = 5 * time.Second
+	badClock  = 10 * time.Minute
+)
+
+func (p *patient) clock(context.Context) (Level, string, error) {
+	if p.probe.ModTime.IsZero() {
+		return Skipped, "the store says no times", nil
+	}
+	d := time.Since(p.probe.ModTime)
+	text := fmt.Sprintf("%s apart", spelt(d.Abs().Round(time.Second)))
+	switch {
+	case d.Abs() > badClock:
+		return Bad, text, nil
+	case d.Abs() > goodClock:
+		return Warning, text, nil
+	}
+	return OK, "less than 5 s apart", nil
+}
+
+func (p *patient) versions(context.Context) (Level, string, error) {
+	if p.probe.VersionID == "" {
+		return Note, "none are kept", nil
+	}
+	return Note, "kept: what this run removes stays as old versions, until a lifecycle rule removes them", nil
+}
+
+func (p *patient) absent(ctx context.Context) (Level, string, error) {
+	_, err := p.put(ctx, p.probe.Key, noise(100, 2), objstore.PutOptions{IfAbsent: true})
+	switch {
+	case err == nil:
+		p.data = nil
+		return Bad, "an object that was there was overwritten", nil
+	case errors.Is(err, objstore.ErrExists):
+		return OK, "what is there stays", p.holds(ctx, p.probe.Key, p.data)
+	}
+	return "", "", err
+}
+
+// race lets writers write different bytes to one name, and returns how many were told that
+// theirs are there. The bytes that are there must be those of one of them.
+func (p *patient) race(ctx context.Context, key string, o objstore.PutOptions, seed uint32) (won int, err error) {
+	ready := make([]objstore.Writer, p.o.Racers)
+	for i := range ready {
+		if ready[i], err = p.b.Create(ctx, key, o); err != nil {
+			return 0, err
+		}
+		defer ready[i].Abort()
+		if _, err := ready[i].Write(noise(1000, seed+uint32(i))); err != nil {
+			return 0, err
+		}
+	}
+	errs, done, begin := make([]error, len(ready)), make(chan int), make(chan struct{})
+	for i, w := range ready {
+		go func() {
+			<-begin
+			_, errs[i] = w.Commit(ctx)
+			done <- i
+		}()
+	}
+	close(begin)
+	for range ready {
+		<-done
+	}
+	fits := errors.New("the bytes of nobody who won")
+	for i, e := range errs {
+		switch {
+		case e == nil:
+			won++
+			if p.holds(ctx, key, noise(1000, seed+uint32(i))) == nil {
+				fits = nil
+			}
+		case !errors.Is(e, objstore.ErrExists) && !errors.Is(e, objstore.ErrChanged):
+			return won, e
+		}
+	}
+	if won == 0 {
+		return 0, errors.New("nobody won")
+	}
+	return won, fits
+}
+
+// races makes some races, each of which makes the conditions of the next one.
+func (p *patient) races(ctx context.Context, one func(round int) (won int, err error)) (Level, string, error) {
+	var all []int
+	for round := range p.o.Rounds {
+		won, err := one(round)
+		if err != nil {
+			return "", "", err
+		}
+		all = append(all, won)
+		if ctx.Err() != nil {
+			return "", "", context.Cause(ctx)
+		}
+	}
+	if slices.Max(all) == 1 {
+		return OK, fmt.Sprintf("one of %d won, in each of %d rounds", p.o.Racers, p.o.Rounds), nil
+	}
+	return Bad, fmt.Sprintf("not atomic: of %d writers %d and more won in a round: %v", p.o.Racers, slices.Max(all), all), nil
+}
+
+func (p *patient) raceAbsent(ctx context.Context) (Level, string, error) {
+	return p.races(ctx, func(round int) (int, error) {
+		return p.race(ctx, p.key(fmt.Sprintf("race-%d", round)), objstore.PutOptions{IfAbsent: true}, uint32(1000*(round+1)))
+	})
+}
+
+func (p *patient) replace(ctx context.Context) (Level, string, error) {
+	key, data := p.key("replaced"), noise(200, 4)
+	if _, err := p.put(ctx, key, noise(100, 3), objstore.PutOptions{}); err != nil {
+		return "", "", err
+	}
+	in, err := p.b.Head(ctx, key)
+	if err != nil {
+		return "", "", err
+	}
+	if _, err := p.put(ctx, key, data, objstore.PutOptions{IfMatch: in.ETag}); err != nil {
+		return "", "", fmt.Errorf("with the right ETag: %w", err)
+	}
+	_, err = p.put(ctx, key, noise(300, 5), objstore.PutOptions{IfMatch: in.ETag})
+	switch {
+	case err == nil:
+		return Bad, "an object with another ETag was overwritten", nil
+	case errors.Is(err, objstore.ErrChanged):
+		return OK, "what has another ETag stays", p.holds(ctx, key, data)
+	}
+	return "", "", err
+}
+
+func (p *patient) raceReplace(ctx context.Context) (Level, string, error) {
+	key := p.key("raced")
+	if _, err := p.put(ctx, key, noise(100, 6), objstore.PutOptions{}); err != nil {
+		return "", "", err
+	}
+	return p.races(ctx, func(round int) (int, error) {
+		in, err := p.b.Head(ctx, key)
+		if err != nil {
+			return 0, err
+		}
+		return p.race(ctx, key, objstore.PutOptions{IfMatch: in.ETag}, uint32(1000*(round+100)))
+	})
+}
+
+// long is the length of an object of two parts.
+const long = objstore.HeadSize + 1<<20
+
+func (p *patient) parts(ctx context.Context) (Level, string, error) {
+	key, data := p.key("parts"), noise(long, 7)
+	if _, err := p.put(ctx, key, data, objstore.PutOptions{}); err != nil {
+		return "", "", err
+	}
+	return OK, "6 MiB in two parts", p.holds(ctx, key, data)
+}
+
+func (p *patient) partsAbsent(ctx context.Context) (Level, string, error) {
+	_, err := p.put(ctx, p.dir+"parts", noise(long, 8), objstore.PutOptions{IfAbsent: true})
+	switch {
+	case err == nil:
+		return Bad, "an object that was there was overwritten", nil
+	case errors.Is(err, objstore.ErrExists):
+		return OK, "what is there stays", nil
+	}
+	return "", "", err
+}
+
+func (p *patient) splice(ctx context.Context) (Level, string, error) {
+	src, err := objstore.Open(ctx, p.b, p.dir+"parts", objstore.OpenOptions{})
+	if err != nil {
+		return "", "", err
+	}
+	key := p.key("copied")
+	w, err := p.b.Create(ctx, key, objstore.PutOptions{IfAbsent: true})
+	if err != nil {
+		return "", "", err
+	}
+	defer w.Abort()
+	head := noise(objstore.HeadSize, 9)
+	if _, err := w.Write(head); err != nil {
+		return "", "", err
+	}
+	copied, err := objstore.Splice(ctx, w, src, objstore.Range{Len: objstore.HeadSize})
+	if err != nil {
+		return Warning, "", err
+	}
+	if _, err := w.Commit(ctx); err != nil {
+		return Warning, "", err
+	}
+	if copied == 0 {
+		return Warning, "the store copies nothing", nil
+	}
+	whole, err := io.ReadAll(src.NewReader(ctx, objstore.ReadOptions{Len: objstore.HeadSize}))
+	if err != nil {
+		return "", "", err
+	}
+	return OK, "5 MiB without sending them", p.holds(ctx, key, append(head, whole...))
+}
+
+// names are odd ones, in the order of their bytes.
+func names() []string {
+	return []string{"list/a b", "list/a%20b", "list/a+b", "list/a/b", "list/ä", "list/日本"}
+}
+
+func (p *patient) list(ctx context.Context) (Level, string, error) {
+	var want []string
+	for _, name := range names() {
+		key := p.key(name)
+		if _, err := p.put(ctx, key, []byte(name), objstore.PutOptions{}); err != nil {
+			return Warning, "", fmt.Errorf("%q: %w", name, err)
+		}
+		want = append(want, key)
+	}
+	var got []string
+	for in, err := range p.b.List(ctx, p.dir+"list/") {
+		if err != nil {
+			return "", "", err
+		}
+		got = append(got, in.Key)
+	}
+	if !slices.Equal(got, want) {
+		return Bad, fmt.Sprintf("%q were listed as %q", want, got), nil
+	}
+	return OK, "all that was written, in order, with blanks, plus and percent signs", nil
+}
+
+func (p *patient) remove(ctx context.Context) (Level, string, error) {
+	key := p.dir + names()[0]
+	if err := p.b.Delete(ctx, key); err != nil {
+		return Warning, "", err
+	}
+	if _, err := p.b.Head(ctx, key); !errors.Is(err, objstore.ErrNotFound) && !errors.Is(err, objstore.ErrDenied) {
+		return Bad, "", fmt.Errorf("removed, and still there (%v)", err)
+	}
+	if err := p.b.Delete(ctx, key); err != nil {
+		return Warning, "", fmt.Errorf("a second time: %w", err)
+	}
+	return OK, "gone at once", nil
+}
+
+func (p *patient) removeIf(ctx context.Context) (Level, string, error) {
+	key := p.dir + names()[1]
+	in, err := p.b.Head(ctx, key)
+	if err != nil {
+		return "", "", err
+	}
+	err = objstore.DeleteIf(ctx, p.b, key, p.probe.ETag)
+	if _, gone := p.b.Head(ctx, key); gone != nil {
+		return Warning, "what has another ETag was removed", nil
+	}
+	switch {
+	case err == nil:
+		return Warning, "what has another ETag stays, but is called removed", nil
+	case !errors.Is(err, objstore.ErrChanged):
+		return Warning, "", err
+	}
+	if err := objstore.DeleteIf(ctx, p.b, key, in.ETag); err != nil {
+		return Warning, "", fmt.Errorf("with the right ETag: %w", err)
+	}
+	return OK, "what has another ETag stays", nil
+}
