@@ -107,8 +107,8 @@ func ParsePlan(text []byte) (*Plan, error) {
 // ErrOtherPlan. memory is what this machine has for the states of all cells; fewer than
 // they take is formats.ErrTooLarge.
 func (p *Plan) OpenArray(ctx context.Context, a *b2nd.Array, now Source, memory int64) (*Array, error) {
-	if now.String() != p.Source.String() {
-		return nil, fmt.Errorf("%w: %s", ErrOtherSource, p.Source.difference(now))
+	if err := p.Source.Check(now); err != nil {
+		return nil, err
 	}
 	q := p.Array
 	if p.Kind != KindArray || q == nil {
@@ -138,6 +138,14 @@ func (p *Plan) OpenArray(ctx context.Context, a *b2nd.Array, now Source, memory 
 		return nil, fmt.Errorf("cells of about %d bytes, this machine has room for %d: %w", need, memory, formats.ErrTooLarge)
 	}
 	return j, nil
+}
+
+// Check returns an error that matches ErrOtherSource if now is not s.
+func (s Source) Check(now Source) error {
+	if now.String() == s.String() {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrOtherSource, s.difference(now))
 }
 
 // difference names the first thing that now has otherwise.

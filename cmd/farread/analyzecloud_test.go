@@ -22,9 +22,14 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// stateMachine serves the state machine of the module, whose function runs in this process.
-// bad may fail events.
+// stateMachine serves the state machine of an analysis. bad may fail events.
 func stateMachine(t *testing.T, bad func(e *parts.Event) error) *machinetest.Server {
+	t.Helper()
+	return machineOf(t, wired.Function(bootstrap.CallConfig{Memory: 1 << 30, NoHedge: true}, slog.New(slog.DiscardHandler)), bad)
+}
+
+// machineOf serves the state machine of the module, whose function runs in this process.
+func machineOf(t *testing.T, f *parts.Function, bad func(e *parts.Event) error) *machinetest.Server {
 	t.Helper()
 	text, err := os.ReadFile("../../terraform/modules/pipeline/analysis.asl.json")
 	if err != nil {
@@ -34,7 +39,6 @@ func stateMachine(t *testing.T, bad func(e *parts.Event) error) *machinetest.Ser
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := wired.Function(bootstrap.CallConfig{Memory: 1 << 30, NoHedge: true}, slog.New(slog.DiscardHandler))
 	m.Jobs = 2
 	m.Read = func(bucket, key string) ([]byte, error) {
 		b, err := f.Buckets(bucket)

@@ -140,6 +140,7 @@ type packFlags struct {
 	blosc  bloscFlags
 	blp    blpFlags
 	zoom   zoomFlags
+	on     packElsewhere
 }
 
 // A packer makes one format.
@@ -153,7 +154,7 @@ type packer struct {
 func packers() []packer {
 	return []packer{
 		{gulp.Format, []string{gulp.DataSuffix, gulp.MetaSuffix}, []string{"chunk", "layout"}, packGulp},
-		{all.B2ND, []string{pack.ArraySuffix}, slices.Concat(arrayFlagNames(), metaFlagNames(), bloscFlagNames(), []string{"index"}), packArrays},
+		{all.B2ND, []string{pack.ArraySuffix}, slices.Concat(arrayFlagNames(), metaFlagNames(), bloscFlagNames(), []string{"index"}, elsewhereNames()), packArrays},
 		{frameFormat, []string{".b2frame"}, append(bloscFlagNames(), "chunk", "typesize", "index"), packBytes},
 		{bloscpack.Format, []string{bloscpack.Suffix}, append(bloscFlagNames(), "chunk", "typesize", "records", "checksum"), packItems},
 		{zoomcache.Format, []string{zoomcache.Suffix}, append(zoomFlagNames(), "codec", "dtype", "shape", "order"), packSeries},
@@ -248,7 +249,13 @@ func newPack(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := f.on.check(); err != nil {
+				return err
+			}
 			if f.more {
+				if f.on.on != "" {
+					return usagef("--append puts little behind what is there: it is for this machine, not for --on")
+				}
 				if err := appendable(p, dst, &f, cmd); err != nil {
 					return err
 				}
@@ -269,6 +276,7 @@ func newPack(a *app) *cobra.Command {
 	f.blosc.register(c)
 	f.blp.register(c)
 	f.zoom.register(c)
+	f.on.register(c)
 	_ = c.RegisterFlagCompletionFunc("layout", cobra.FixedCompletions(pack.Layouts(), cobra.ShellCompDirectiveNoFileComp))                                                                 // fails for unknown flags only
 	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{gulp.Format, all.B2ND, "b2frame", bloscpack.Format, zoomcache.Format}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
 	return c

@@ -9,7 +9,10 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/cframe"
+	"github.com/farread/farread/formats/dtype"
+	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/functions/internal/kit"
+	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -97,6 +100,9 @@ func (a Array) Divide(o ArrayWrite) (*Divided, error) {
 	return &Divided{l, x.write, a, o}, err
 }
 
+// NBytes returns the bytes of the items.
+func (d *Divided) NBytes() int64 { return d.a.NBytes }
+
 // WriteRun writes the bytes of the chunks from one to before another to w, one behind the
 // other. It may be called from several goroutines.
 func (d *Divided) WriteRun(ctx context.Context, w io.Writer, from, to int64) (*cframe.Run, error) {
@@ -128,4 +134,37 @@ func (a Array) numpy(o ArrayWrite) (b2nd.Meta, b2nd.WriteOptions) {
 		o.Write.VLMetalayers = append(slices.Clone(o.Write.VLMetalayers), typeLayer(a.source))
 	}
 	return m, o.Write
+}
+
+// ItemsAt says where the items of an Array lie in its object.
+type ItemsAt struct {
+	DType   string  `json:"dtype"`
+	Shape   []int64 `json:"shape"`
+	Fortran bool    `json:"fortran,omitempty"`
+	Offset  int64   `json:"offset"`
+}
+
+// Items returns where the items lie; nil: in Zarr or b2nd.
+func (d *Divided) Items() *ItemsAt {
+	if d.a.r == nil {
+		return nil
+	}
+	return &ItemsAt{d.a.source.String(), d.a.Shape, d.a.header.Fortran, d.a.base}
+}
+
+// ArrayAt returns the Array whose items lie so in an object.
+func ArrayAt(obj *objstore.Object, i ItemsAt) (Array, error) {
+	d, err := dtype.Parse(i.DType)
+	if err != nil {
+		return Array{}, err
+	}
+	a, err := newArray("", npy.Header{DType: d, Fortran: i.Fortran, Shape: i.Shape})
+	if err != nil {
+		return Array{}, err
+	}
+	if i.Offset < 0 || obj.Size()-i.Offset < a.NBytes {
+		return Array{}, kit.Fail("items", obj.Info().Key, i.Offset, kit.Corrupt("%d bytes of them in an object of %d", a.NBytes, obj.Size()))
+	}
+	a.r, a.base = obj, i.Offset
+	return a, nil
 }

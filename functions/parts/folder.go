@@ -187,6 +187,22 @@ func (f Folder) Answers(ctx context.Context, id string) ([]byte, bool, error) {
 	return text, err == nil, err
 }
 
+// Clear removes all of the folder, the plan last.
+func (f Folder) Clear(ctx context.Context) error {
+	for in, err := range f.Bucket.List(ctx, f.Dir) {
+		if err != nil {
+			return err
+		}
+		if in.Key == f.PlanKey() {
+			continue
+		}
+		if err := f.Bucket.Delete(ctx, in.Key); err != nil {
+			return err
+		}
+	}
+	return f.Bucket.Delete(ctx, f.PlanKey())
+}
+
 // Failures returns what failed in a run.
 func (f Folder) Failures(ctx context.Context, run string) ([]Failure, error) {
 	var out []Failure

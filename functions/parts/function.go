@@ -106,7 +106,7 @@ func Permanent(err error) bool {
 	}
 	for _, target := range []error{
 		ErrEvent, ErrMissing, formats.ErrCorrupt, formats.ErrUnsupported, formats.ErrTooLarge, formats.ErrNoEntry, analyze.ErrOtherPlan, analyze.ErrOtherSource,
-		analyze.ErrQuestion, objstore.ErrNotFound, objstore.ErrChanged, objstore.ErrDenied, objstore.ErrInvalid,
+		analyze.ErrQuestion, objstore.ErrNotFound, objstore.ErrExists, objstore.ErrChanged, objstore.ErrDenied, objstore.ErrInvalid,
 	} {
 		if errors.Is(err, target) {
 			return true

@@ -24,13 +24,13 @@ const (
 	// one part, so parts are copied side by side.
 	copyPart = 256 << 20
 	// copies is how many parts are copied at the same time: they take no memory here.
-	copies = 8
+	copies = 32
 )
 
 // Splice implements objstore.Splicer. Bytes of another store, or of an object whose ETag
 // is weak, are read and written; so are all in the mode Always, since not every store gives
 // a checksum for a part that it has copied. Each copied part is one request, conditional on the ETag;
-// eight are under way at a time.
+// 32 are under way at a time.
 func (w *writer) Splice(ctx context.Context, o *objstore.Object, r objstore.Range) (int64, error) {
 	lead := r
 	from, ok := objstore.As[*Bucket](o.Bucket())
