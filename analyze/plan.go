@@ -14,7 +14,7 @@ import (
 	"github.com/farread/farread/formats/predicate"
 )
 
-// planVersion is that of plans, of lines of parts and of stored answers.
+// planVersion is that of plans and of stored answers.
 const planVersion = 1
 
 // KindArray is the kind of plans that Array.Plan makes.
@@ -107,8 +107,8 @@ func ParsePlan(text []byte) (*Plan, error) {
 // ErrOtherPlan. memory is what this machine has for the states of all cells; fewer than
 // they take is formats.ErrTooLarge.
 func (p *Plan) OpenArray(ctx context.Context, a *b2nd.Array, now Source, memory int64) (*Array, error) {
-	if now.String() != p.Source.String() {
-		return nil, fmt.Errorf("%w: %s", ErrOtherSource, p.Source.difference(now))
+	if err := p.Source.Check(now); err != nil {
+		return nil, err
 	}
 	q := p.Array
 	if p.Kind != KindArray || q == nil {
@@ -138,6 +138,14 @@ func (p *Plan) OpenArray(ctx context.Context, a *b2nd.Array, now Source, memory 
 		return nil, fmt.Errorf("cells of about %d bytes, this machine has room for %d: %w", need, memory, formats.ErrTooLarge)
 	}
 	return j, nil
+}
+
+// Check returns an error that matches ErrOtherSource if now is not s.
+func (s Source) Check(now Source) error {
+	if now.String() == s.String() {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrOtherSource, s.difference(now))
 }
 
 // difference names the first thing that now has otherwise.
@@ -176,33 +184,4 @@ func fits(b b2nd.Box, shape []int64) bool {
 		}
 	}
 	return len(left) == 0
-}
-
-// storedPart is the line of a part.
-type storedPart struct {
-	Plan   string          `json:"plan"`
-	Part   int             `json:"part"`
-	Result json.RawMessage `json:"result"`
-}
-
-// Line returns what is stored of a part. result is what Work.Part returned.
-func (p *Plan) Line(part int, result []byte) ([]byte, error) {
-	line, err := json.Marshal(storedPart{p.ID, part, result})
-	return append(line, '\n'), err
-}
-
-// Result returns the result in a line of a part, for Work.Take. A line of another plan
-// matches ErrOtherPlan, what is no line of this part formats.ErrCorrupt.
-func (p *Plan) Result(part int, line []byte) ([]byte, error) {
-	var s storedPart
-	if err := json.Unmarshal(line, &s); err != nil || s.Plan == "" {
-		return nil, fmt.Errorf("part %d: no result of a part: %w", part, formats.ErrCorrupt)
-	}
-	if s.Plan != p.ID {
-		return nil, fmt.Errorf("part %d: %w: %.12s", part, ErrOtherPlan, s.Plan)
-	}
-	if s.Part != part || s.Result == nil {
-		return nil, fmt.Errorf("part %d: a line of part %d: %w", part, s.Part, formats.ErrCorrupt)
-	}
-	return s.Result, nil
 }

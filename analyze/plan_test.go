@@ -66,14 +66,7 @@ func TestPlanElsewhere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			line, err := plan.Line(part, result)
-			if err == nil {
-				result, err = plan.Result(part, line)
-			}
-			if err == nil {
-				err = last.Take(part, result)
-			}
-			if err != nil {
+			if err := last.Take(part, result); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -127,20 +120,6 @@ func TestPlanRefused(t *testing.T) {
 	}
 	if _, err := plan.OpenArray(t.Context(), a, source, 100); !errors.Is(err, formats.ErrTooLarge) {
 		t.Errorf("in 100 bytes: %v", err)
-	}
-	line, err := plan.Line(1, []byte(`{}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := *plan
-	other.ID = "other"
-	if _, err := other.Result(1, line); !errors.Is(err, analyze.ErrOtherPlan) {
-		t.Errorf("a part of another plan: %v", err)
-	}
-	for _, text := range []string{"", "{}", `{"plan":"` + plan.ID + `","part":1}`, `{"plan":"` + plan.ID + `","part":2,"result":{}}`} {
-		if _, err := plan.Result(1, []byte(text)); !errors.Is(err, formats.ErrCorrupt) {
-			t.Errorf("%s as a part: %v", text, err)
-		}
 	}
 }
 

@@ -20,7 +20,7 @@ type Splicer interface {
 // from o and written. r must lie in o. If the object is another one now, the error is
 // ErrChanged. After any error the caller has to abort w.
 //
-// S3 copies parts of 5 MiB or more of objects of the same bucket, by UploadPartCopy. The
+// S3 copies parts of 5 MiB or more of objects of the same store, by UploadPartCopy. The
 // first HeadSize bytes of the new object are always sent, and so is what makes a part that
 // was begun long enough.
 func Splice(ctx context.Context, w Writer, o *Object, r Range) (copied int64, err error) {

@@ -92,6 +92,7 @@ type analysis struct {
 	estimate   estimate
 	out        string
 	cloud      elsewhere
+	source     analyze.Source // what a state machine is to read
 	items      itemsQuestion
 	flags      *pflag.FlagSet
 }
@@ -169,7 +170,7 @@ func (x *analysis) check() (list []analyze.Stat, format string, err error) {
 	case x.part < 1:
 		return nil, "", usagef("--part-size %s: want a size such as 64MiB", &x.part)
 	}
-	if err := x.cloud.check(x.flags.Changed); err != nil {
+	if err := x.cloud.check(x.flags.Changed, "checkpoint", "jobs"); err != nil {
 		return nil, "", err
 	}
 	if _, _, err := x.windows(); err != nil {
@@ -294,14 +295,14 @@ func (x *analysis) array(ctx context.Context, t *frameContent, arr *farread.Arra
 	if err != nil {
 		return nil, err
 	}
-	x.cloud.source = x.sourceOf(t.uri, src)
+	x.source = x.sourceOf(t.uri, src)
 	over, every, err := x.windows()
 	if err != nil {
 		return nil, err
 	}
 	o := analyze.ArrayOptions{
 		Box: box, Stats: list, Over: over, Every: every, Streamed: x.streamed, PartBytes: int64(x.part), Memory: int64(x.a.flags.maxMemory) / 2,
-		Source: x.cloud.source.String(),
+		Source: x.source.String(),
 	}
 	if x.sel.has("where") {
 		if o.Where, err = predicate.Parse(x.sel.where); err != nil {
@@ -322,7 +323,7 @@ func (x *analysis) array(ctx context.Context, t *frameContent, arr *farread.Arra
 // results runs the job.
 func (x *analysis) results(ctx context.Context, j analyze.Work) (*analyze.Answers, error) {
 	if x.cloud.on != "" {
-		return x.cloud.run(ctx, x.a, j)
+		return x.elsewhere(ctx, j)
 	}
 	size := j.Bytes()
 	b := x.a.newBar("analyze", size)

@@ -14,17 +14,22 @@ import (
 	"testing"
 	"time"
 
-	fn "github.com/farread/farread/functions/analyze"
 	"github.com/farread/farread/functions/bootstrap"
 	wired "github.com/farread/farread/functions/bootstrap/analysis"
+	"github.com/farread/farread/functions/parts"
 	"github.com/farread/farread/internal/machinetest"
 	"github.com/farread/farread/internal/teststack"
 	"github.com/farread/farread/objstore"
 )
 
-// stateMachine serves the state machine of the module, whose function runs in this process.
-// bad may fail events.
-func stateMachine(t *testing.T, bad func(e *fn.Event) error) *machinetest.Server {
+// stateMachine serves the state machine of an analysis. bad may fail events.
+func stateMachine(t *testing.T, bad func(e *parts.Event) error) *machinetest.Server {
+	t.Helper()
+	return machineOf(t, wired.Function(bootstrap.CallConfig{Memory: 1 << 30, NoHedge: true}, slog.New(slog.DiscardHandler)), bad)
+}
+
+// machineOf serves the state machine of the module, whose function runs in this process.
+func machineOf(t *testing.T, f *parts.Function, bad func(e *parts.Event) error) *machinetest.Server {
 	t.Helper()
 	text, err := os.ReadFile("../../terraform/modules/pipeline/analysis.asl.json")
 	if err != nil {
@@ -34,7 +39,6 @@ func stateMachine(t *testing.T, bad func(e *fn.Event) error) *machinetest.Server
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := wired.Function(bootstrap.CallConfig{Memory: 1 << 30, NoHedge: true}, slog.New(slog.DiscardHandler))
 	m.Jobs = 2
 	m.Read = func(bucket, key string) ([]byte, error) {
 		b, err := f.Buckets(bucket)
@@ -49,7 +53,7 @@ func stateMachine(t *testing.T, bad func(e *fn.Event) error) *machinetest.Server
 		return io.ReadAll(r)
 	}
 	m.Invoke = func(_ string, payload []byte) (answer []byte, fail *machinetest.Error) {
-		var e fn.Event
+		var e parts.Event
 		err := json.Unmarshal(payload, &e)
 		if err == nil && bad != nil {
 			err = bad(&e)
@@ -60,7 +64,7 @@ func stateMachine(t *testing.T, bad func(e *fn.Event) error) *machinetest.Server
 		switch {
 		case err == nil:
 			return answer, nil
-		case fn.Permanent(err):
+		case parts.Permanent(err):
 			return nil, &machinetest.Error{Name: "Permanent", Cause: err.Error()}
 		}
 		return nil, &machinetest.Error{Name: "Temporary", Cause: err.Error()}
@@ -88,8 +92,8 @@ func TestAnalyzeOn(t *testing.T) {
 func analyzeOn(t *testing.T) {
 	var broken atomic.Int64
 	broken.Store(-1)
-	s := stateMachine(t, func(e *fn.Event) error {
-		if e.Analyze != nil && int64(e.Analyze.From) == broken.Load() {
+	s := stateMachine(t, func(e *parts.Event) error {
+		if e.Make != nil && int64(e.Make.From) == broken.Load() {
 			return errors.New("no luck")
 		}
 		return nil

@@ -119,6 +119,13 @@ An index beside a .b2nd, .b2frame or .zoom is removed: the new one lies inside.
 Readers see the old file or the new one. If somebody else changes it in the meantime,
 nothing is appended (exit code 5). explain --append tells the cost before.
 
+--on ARN lets a state machine of Step Functions pack one array of a bucket or a URL, by
+parts of --part-size, on as many workers as there are parts, and follows it. Workers
+stage their chunks below --work; at the end S3 copies them into DST, which shows then,
+with the bytes that one machine makes. The same command takes what is there, follows a
+run that goes on, or starts one for what is missing. An interrupt leaves the run; --stop
+ends it.
+
 A DST that exists is refused with exit code 5 unless --force is given, and so is an
 id that the dataset has already. Nothing shows before all of it was read: data go
 first, and the index, which makes them visible, last. An interrupt leaves a dataset
@@ -140,6 +147,7 @@ type packFlags struct {
 	blosc  bloscFlags
 	blp    blpFlags
 	zoom   zoomFlags
+	on     packElsewhere
 }
 
 // A packer makes one format.
@@ -153,7 +161,7 @@ type packer struct {
 func packers() []packer {
 	return []packer{
 		{gulp.Format, []string{gulp.DataSuffix, gulp.MetaSuffix}, []string{"chunk", "layout"}, packGulp},
-		{all.B2ND, []string{pack.ArraySuffix}, slices.Concat(arrayFlagNames(), metaFlagNames(), bloscFlagNames(), []string{"index"}), packArrays},
+		{all.B2ND, []string{pack.ArraySuffix}, slices.Concat(arrayFlagNames(), metaFlagNames(), bloscFlagNames(), []string{"index"}, elsewhereNames()), packArrays},
 		{frameFormat, []string{".b2frame"}, append(bloscFlagNames(), "chunk", "typesize", "index"), packBytes},
 		{bloscpack.Format, []string{bloscpack.Suffix}, append(bloscFlagNames(), "chunk", "typesize", "records", "checksum"), packItems},
 		{zoomcache.Format, []string{zoomcache.Suffix}, append(zoomFlagNames(), "codec", "dtype", "shape", "order"), packSeries},
@@ -215,6 +223,7 @@ func newPack(a *app) *cobra.Command {
   farread pack --append today.npy s3://arrays/temperature.b2nd
   farread pack t2m.npy t2m.b2nd --dims time,lat,lon --coord time=time.npy --attrs t2m.json
   farread pack era5.zarr s3://arrays/era5/
+  farread pack s3://in/all.npy s3://arrays/all.b2nd --on arn:aws:states:REGION:ACCOUNT:stateMachine:NAME --work s3://jobs/packs
   farread pack https://host/era5.zarr/t2m t2m.b2nd --chunk-shape 365,90,90
   farread pack grid.raw grid.b2nd --dtype '<f4' --shape 720,1440 --chunk-shape 90,1440
   farread pack events.jsonl s3://logs/events.blp
@@ -248,7 +257,13 @@ func newPack(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := f.on.check(); err != nil {
+				return err
+			}
 			if f.more {
+				if f.on.on != "" {
+					return usagef("--append puts little behind what is there: it is for this machine, not for --on")
+				}
 				if err := appendable(p, dst, &f, cmd); err != nil {
 					return err
 				}
@@ -269,6 +284,7 @@ func newPack(a *app) *cobra.Command {
 	f.blosc.register(c)
 	f.blp.register(c)
 	f.zoom.register(c)
+	f.on.register(c)
 	_ = c.RegisterFlagCompletionFunc("layout", cobra.FixedCompletions(pack.Layouts(), cobra.ShellCompDirectiveNoFileComp))                                                                 // fails for unknown flags only
 	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{gulp.Format, all.B2ND, "b2frame", bloscpack.Format, zoomcache.Format}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
 	return c

@@ -21,6 +21,7 @@ import (
 	"github.com/farread/farread/formats/npy"
 	"github.com/farread/farread/functions"
 	"github.com/farread/farread/functions/pack"
+	"github.com/farread/farread/functions/packs"
 	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
@@ -239,6 +240,9 @@ func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packF
 	}
 	rep := &arrayReport{Format: all.B2ND}
 	if job, u := a.arrayJob(ob, arrays, dst, f); job != nil {
+		if f.on.on != "" {
+			return usagef("--on: %s is what the pack function makes of %s, with its version within: give DST another name", human.Printable(dst.uri), human.Printable(srcs[0]))
+		}
 		job.Encode, rep.Bytes = encode, arrays[0].NBytes
 		job.Replace = f.force
 		rep.Outputs = []string{join(dst.bucket.Name(), dst.key)}
@@ -246,6 +250,9 @@ func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packF
 			return at(srcs[0], err)
 		}
 		return rep.tell(a)
+	}
+	if err := f.on.onlyOne(srcs[0], len(arrays)); err != nil {
+		return err
 	}
 	targets := make([]target, len(arrays))
 	for i, arr := range arrays {
@@ -275,6 +282,9 @@ func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packF
 				return at(srcs[0], err)
 			}
 			beside = append(more, beside...)
+		}
+		if f.on.on != "" {
+			return at(srcs[0], a.packDivided(ctx, dividedPack{arr, packs.SourceOf(srcs[0], ob.Info()), false, to, w, beside}, f, rep))
 		}
 		if err := a.writeBesides(ctx, to, targets, beside, f.force, rep); err != nil {
 			return err

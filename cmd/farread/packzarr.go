@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/farread/farread/analyze"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
 	"github.com/farread/farread/formats/b2nd"
@@ -122,6 +123,9 @@ func (a *app) packZarr(ctx context.Context, src string, n *zarr.Node, dst target
 	a.zarrTold(src, arrays)
 	rep := &arrayReport{Format: all.B2ND, Outputs: []string{}}
 	group := into && n.Group != nil && f.array.member == ""
+	if f.on.on != "" && (n.Group != nil || zipNamed(src)) {
+		return usagef("--on makes one array of Zarr: name it by its path, as in %s/…, and no zip", human.Printable(strings.TrimRight(src, "/")))
+	}
 	targets := make([]target, len(arrays))
 	for i, arr := range arrays {
 		targets[i] = dst
@@ -150,6 +154,9 @@ func (a *app) packZarr(ctx context.Context, src string, n *zarr.Node, dst target
 				return at(src, err)
 			}
 			arr, beside = of, append(more, beside...)
+		}
+		if f.on.on != "" {
+			return at(src, maybeAbsent(a.packDivided(ctx, dividedPack{arr, analyze.Source{URI: src}, true, to, w, beside}, f, rep)))
 		}
 		if err := a.writeBesides(ctx, to, targets, beside, f.force, rep); err != nil {
 			return err

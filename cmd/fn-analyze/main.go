@@ -8,9 +8,9 @@ import (
 	"os"
 	"runtime/debug"
 
-	"github.com/farread/farread/functions/analyze"
 	"github.com/farread/farread/functions/bootstrap"
 	"github.com/farread/farread/functions/bootstrap/analysis"
+	"github.com/farread/farread/functions/parts"
 )
 
 func main() {
@@ -21,5 +21,5 @@ func main() {
 	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: c.Level}))
 	debug.SetMemoryLimit(c.Memory / 8 * 7)
-	bootstrap.Call(analysis.Function(c, log).Handle, analyze.Permanent)
+	bootstrap.Call(analysis.Function(c, log).Handle, parts.Permanent)
 }

@@ -14,7 +14,8 @@ import (
 // An output writes the frame of an array. It encodes several chunks at a time,
 // and writes them in order.
 type output struct {
-	fw     *cframe.Writer
+	fw     chunkWriter
+	frame  *cframe.Writer // fw, if it is that of a whole frame
 	g      *geometry
 	o      WriteOptions
 	encode blosc.EncodeOptions
@@ -23,6 +24,14 @@ type output struct {
 	pushed int64   // chunks so far
 	sum    *summer // nil: no statistics
 	lossy  bool    // items are not decoded as they were
+}
+
+// A chunkWriter takes encoded chunks in their order: a cframe.Writer, or a
+// cframe.RunWriter.
+type chunkWriter interface {
+	WriteEncoded(chunk []byte) error
+	AddStats(list []stats.Stat)
+	Abort()
 }
 
 // A slot is a chunk that is being encoded, with its buffers.
@@ -37,25 +46,39 @@ type slot struct {
 // newOutput begins the frame. buffers is the number of buffers of a chunk's
 // size that each slot needs, besides the one for the encoded chunk.
 func newOutput(w formats.Output, m Meta, o WriteOptions, buffers int64) (*output, error) {
+	out, wo, err := planOutput(m, o, buffers)
+	if err != nil {
+		return nil, err
+	}
+	if out.frame, err = cframe.NewWriter(w, wo); err != nil {
+		return nil, err
+	}
+	out.fw = out.frame
+	return out, nil
+}
+
+// planOutput returns an output without its chunkWriter, and the options of that.
+func planOutput(m Meta, o WriteOptions, buffers int64) (*output, cframe.WriteOptions, error) {
+	var none cframe.WriteOptions
 	o = o.withDefaults()
 	m, item, err := m.withDefaults(o.ItemSize)
 	if err != nil {
-		return nil, err
+		return nil, none, err
 	}
 	g, err := m.geometry(item)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", err, cframe.ErrRefused)
+		return nil, none, fmt.Errorf("%w: %w", err, cframe.ErrRefused)
 	}
 	out := &output{g: g, o: o, encode: o.Encode}
 	if n := g.chunkMemory(buffers); n > o.MaxMemory {
-		return nil, fail("writer", formats.ErrTooLarge, "chunks of %d bytes take %d bytes of memory, %d allowed: choose smaller chunks", g.chunkBytes, n, o.MaxMemory)
+		return nil, none, fail("writer", formats.ErrTooLarge, "chunks of %d bytes take %d bytes of memory, %d allowed: choose smaller chunks", g.chunkBytes, n, o.MaxMemory)
 	}
 	if most := min(o.Limits.MaxEntries, o.Limits.MaxMeta/8); g.chunks.Total > most { // cframe would say so when it has written as many
-		return nil, fail("writer", formats.ErrTooLarge, "%d chunks of %d bytes, %d chunks allowed: choose larger chunks", g.chunks.Total, g.chunkBytes, most)
+		return nil, none, fail("writer", formats.ErrTooLarge, "%d chunks of %d bytes, %d chunks allowed: choose larger chunks", g.chunks.Total, g.chunkBytes, most)
 	}
 	layer, err := AppendMeta(nil, m)
 	if err != nil {
-		return nil, err
+		return nil, none, err
 	}
 	out.encode.TypeSize, out.encode.BlockSize, out.encode.BlockShape, out.encode.Parallel = 0, g.blockBytes, m.BlockShape, 1
 	wo := cframe.WriteOptions{
@@ -66,11 +89,8 @@ func newOutput(w formats.Output, m Meta, o WriteOptions, buffers int64) (*output
 	if g.chunkBytes == 0 {
 		wo.ChunkSize = cframe.VaryingSizes // as c-blosc2 does for chunks of no bytes
 	}
-	if out.fw, err = cframe.NewWriter(w, wo); err != nil {
-		return nil, err
-	}
 	out.encode.TypeSize = item
-	return out, nil
+	return out, wo, nil
 }
 
 // summarize lets the chunks be summed up for the index, if there is one and the items have
@@ -191,19 +211,27 @@ func (out *output) abort() {
 	out.fw.Abort()
 }
 
-// close writes the remaining chunks, the trailer and the header.
-func (out *output) close() error {
+// drain writes the remaining chunks.
+func (out *output) drain() error {
 	for len(out.queue) > 0 {
 		if err := out.pop(); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// close writes the remaining chunks, the trailer and the header.
+func (out *output) close() error {
+	if err := out.drain(); err != nil {
+		return err
+	}
 	for _, m := range out.o.VLMetalayers {
-		if err := out.fw.SetVLMetalayer(m.Name, m.Data); err != nil {
+		if err := out.frame.SetVLMetalayer(m.Name, m.Data); err != nil {
 			return err
 		}
 	}
-	return out.fw.Close()
+	return out.frame.Close()
 }
 
 // chunkOf returns the bytes of a chunk, block after block. src is an array of

@@ -94,7 +94,7 @@ func (s *Supposed) write(out *output, w *supposing) error {
 	var chunk []byte
 	for n := range g.chunks.Total {
 		if s.o.CBytes <= 0 {
-			if err := out.fw.WriteSpecial(blosc.Zeros, g.chunkBytes); err != nil {
+			if err := out.frame.WriteSpecial(blosc.Zeros, g.chunkBytes); err != nil {
 				return err
 			}
 		} else {
@@ -115,7 +115,7 @@ func (s *Supposed) write(out *output, w *supposing) error {
 		}
 	}
 	s.offs = append(s.offs, w.size)
-	return out.fw.Close()
+	return out.frame.Close()
 }
 
 // header sets the headers of chunks: those of chunks that a writer encodes, and stores.

@@ -21,18 +21,35 @@ type ReadBox func(ctx context.Context, box Box, dst []byte) error
 // commits the Output. Errors of read are returned as they are. No call of read
 // goes on after WriteFrom has returned.
 func WriteFrom(ctx context.Context, w formats.Output, m Meta, read ReadBox, o WriteOptions) error {
-	const buffers = 2 // one for the box, and one for slot.tile
-	out, err := newOutput(w, m, o, buffers)
+	out, err := newOutput(w, m, o, boxBuffers)
 	if err != nil {
 		return err
 	}
 	defer out.abort()
+	if err := out.boxes(ctx, read, 0, out.g.chunks.Total); err != nil {
+		return err
+	}
+	return out.close()
+}
+
+// boxBuffers are those of a chunk that is read as a box: one for the box, and slot.tile.
+const boxBuffers = 2
+
+// boxes reads the boxes of the chunks from one to before another, and writes the chunks.
+// No call of read goes on after boxes has returned.
+func (out *output) boxes(ctx context.Context, read ReadBox, from, to int64) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // deferred after abort, so that it runs first: abort waits for the reads
+	defer func() {
+		cancel()
+		if err != nil {
+			out.abort()
+		}
+	}()
 	g := out.g
-	out.slots(out.o.MaxMemory / g.chunkMemory(buffers))
+	out.slots(out.o.MaxMemory / g.chunkMemory(boxBuffers))
+	out.pushed = from
 	d := len(g.shape)
-	for k := range g.chunks.Total {
+	for k := from; k < to; k++ {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
@@ -57,5 +74,5 @@ func WriteFrom(ctx context.Context, w formats.Output, m Meta, read ReadBox, o Wr
 			return err
 		}
 	}
-	return out.close()
+	return out.drain()
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/predicate"
 	fn "github.com/farread/farread/functions/analyze"
+	"github.com/farread/farread/functions/parts"
 	"github.com/farread/farread/internal/machinetest"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/memstore"
@@ -28,12 +29,12 @@ import (
 // A cloud is a work bucket with an array, a function and the state machine of the module.
 type cloud struct {
 	bucket objstore.Bucket
-	fn     *fn.Function
+	fn     *parts.Function
 	m      *machinetest.Machine
 
 	mu    sync.Mutex
 	calls []string // events that the function had
-	bad   func(e *fn.Event, tries int) error
+	bad   func(e *parts.Event, tries int) error
 	tries map[int]int // calls for batches, by their first part
 }
 
@@ -45,17 +46,17 @@ func (b *buffer) Patch(off int64, p []byte) error {
 	return nil
 }
 
-const parts = 20
+const total = 20
 
-// array is a b2nd of parts chunks of 100 numbers.
+// array is a b2nd of total chunks of 100 numbers.
 var array = sync.OnceValue(func() []byte {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	values := make([]float64, 100*parts)
+	values := make([]float64, 100*total)
 	for i := range values {
 		values[i] = rnd.NormFloat64() * 1e6
 	}
 	var out buffer
-	w, err := b2nd.NewWriter(&out, b2nd.Meta{Shape: []int64{100 * parts}, ChunkShape: []int{100}, BlockShape: []int{50}, DType: "<f8"}, b2nd.WriteOptions{NoStats: true})
+	w, err := b2nd.NewWriter(&out, b2nd.Meta{Shape: []int64{100 * total}, ChunkShape: []int{100}, BlockShape: []int{50}, DType: "<f8"}, b2nd.WriteOptions{NoStats: true})
 	if err == nil {
 		if err = binary.Write(w, binary.NativeEndian, values); err == nil {
 			err = w.Close()
@@ -72,7 +73,7 @@ func newCloud(t *testing.T) *cloud {
 	t.Helper()
 	c := &cloud{bucket: memstore.New(memstore.Config{Name: "s3://work", Now: func() time.Time { return time.Unix(1.8e9, 0).UTC() }}), tries: map[int]int{}}
 	c.put(t, "x.b2nd", array())
-	c.fn = &fn.Function{Open: c.open, Buckets: func(name string) (objstore.Bucket, error) {
+	c.fn = &parts.Function{Open: fn.Open(c.open), Buckets: func(name string) (objstore.Bucket, error) {
 		if name != "work" {
 			return nil, errors.New("no such bucket")
 		}
@@ -93,7 +94,7 @@ func newCloud(t *testing.T) *cloud {
 			return answer, nil
 		}
 		name := "Temporary"
-		if fn.Permanent(err) {
+		if parts.Permanent(err) {
 			name = "Permanent"
 		}
 		cause, _ := json.Marshal(map[string]string{"errorMessage": err.Error(), "errorType": name})
@@ -104,16 +105,16 @@ func newCloud(t *testing.T) *cloud {
 
 // invoke calls the function, if the test lets it.
 func (c *cloud) invoke(payload []byte) ([]byte, error) {
-	var e fn.Event
+	var e parts.Event
 	if err := json.Unmarshal(payload, &e); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	c.calls = append(c.calls, string(payload))
 	tries := 0
-	if e.Analyze != nil {
-		c.tries[e.Analyze.From]++
-		tries = c.tries[e.Analyze.From]
+	if e.Make != nil {
+		c.tries[e.Make.From]++
+		tries = c.tries[e.Make.From]
 	}
 	bad := c.bad
 	c.mu.Unlock()
@@ -163,7 +164,7 @@ func (c *cloud) open(ctx context.Context, p *analyze.Plan) (analyze.Work, error)
 }
 
 // plan makes a plan in the bucket, and returns what a run here answers.
-func (c *cloud) plan(t *testing.T) (fn.Folder, *analyze.Plan, *analyze.Answers) {
+func (c *cloud) plan(t *testing.T) (parts.Folder, *analyze.Plan, *analyze.Answers) {
 	t.Helper()
 	a, src, err := c.array(t.Context())
 	if err != nil {
@@ -178,12 +179,16 @@ func (c *cloud) plan(t *testing.T) (fn.Folder, *analyze.Plan, *analyze.Answers) 
 		t.Fatal(err)
 	}
 	j, err := analyze.NewArray(t.Context(), a, analyze.ArrayOptions{Box: b2nd.Whole(a.Shape()), Stats: stats, Where: where, PartBytes: 800, Source: src.String()})
-	if err != nil || j.Parts() != parts {
+	if err != nil || j.Parts() != total {
 		t.Fatal(err, j.Parts())
 	}
 	p := j.Plan(src)
-	dir := fn.Folder{Bucket: c.bucket, Dir: "jobs/" + p.ID + "/"}
-	if err := dir.PutPlan(t.Context(), p); err != nil {
+	dir := parts.Folder{Bucket: c.bucket, Dir: "jobs/" + p.ID + "/"}
+	head, err := parts.NewPlan(p)
+	if err == nil {
+		err = dir.PutPlan(t.Context(), head)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	want, err := j.Run(t.Context(), analyze.Options{})
@@ -194,15 +199,15 @@ func (c *cloud) plan(t *testing.T) (fn.Folder, *analyze.Plan, *analyze.Answers) 
 }
 
 // run runs the state machine over what is missing, in batches of two parts.
-func (c *cloud) run(t *testing.T, dir fn.Folder, p *analyze.Plan, run string) error {
+func (c *cloud) run(t *testing.T, dir parts.Folder, p *analyze.Plan, run string) error {
 	t.Helper()
 	missing, err := dir.Missing(t.Context(), 0, p.Parts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := []fn.Batch{}
+	list := []parts.Batch{}
 	for pair := range slices.Chunk(missing, 2) {
-		list = append(list, fn.Batch{From: pair[0], To: pair[len(pair)-1] + 1})
+		list = append(list, parts.Batch{From: pair[0], To: pair[len(pair)-1] + 1})
 	}
 	if err := dir.PutList(t.Context(), run, list); err != nil {
 		t.Fatal(err)
@@ -213,15 +218,11 @@ func (c *cloud) run(t *testing.T, dir fn.Folder, p *analyze.Plan, run string) er
 	return nil
 }
 
-func same(t *testing.T, dir fn.Folder, p *analyze.Plan, want *analyze.Answers) {
+func same(t *testing.T, dir parts.Folder, p *analyze.Plan, want *analyze.Answers) {
 	t.Helper()
-	got, ok, err := dir.Answers(t.Context(), p)
+	now, ok, err := dir.Answers(t.Context(), p.ID)
 	if err != nil || !ok {
 		t.Fatal(ok, err)
-	}
-	now, err := p.EncodeAnswers(got)
-	if err != nil {
-		t.Fatal(err)
 	}
 	if wish, err := p.EncodeAnswers(want); err != nil || !bytes.Equal(now, wish) {
 		t.Errorf("%v:\n%s\nwant\n%s", err, now, wish)
@@ -234,8 +235,8 @@ func TestMachine(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	dir, p, want := c.plan(t)
-	c.bad = func(e *fn.Event, tries int) error {
-		if e.Analyze != nil && e.Analyze.From%4 == 0 && tries <= 4 {
+	c.bad = func(e *parts.Event, tries int) error {
+		if e.Make != nil && e.Make.From%4 == 0 && tries <= 4 {
 			return errors.New("a bad day")
 		}
 		return nil
@@ -272,11 +273,11 @@ func TestFailedForEver(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	dir, p, want := c.plan(t)
-	c.bad = func(e *fn.Event, _ int) error {
+	c.bad = func(e *parts.Event, _ int) error {
 		switch {
-		case e.Analyze != nil && e.Analyze.From == 6:
+		case e.Make != nil && e.Make.From == 6:
 			return objstore.ErrChanged
-		case e.Analyze != nil && e.Analyze.From == 10:
+		case e.Make != nil && e.Make.From == 10:
 			return errors.New("no luck")
 		}
 		return nil
@@ -289,7 +290,7 @@ func TestFailedForEver(t *testing.T) {
 		t.Errorf("%d and %d tries, want 1 and 5", c.tries[6], c.tries[10])
 	}
 	got, err := dir.Failures(t.Context(), "r1")
-	if err != nil || len(got) != 2 || got[0] != (fn.Failure{fn.Batch{6, 8}, "Permanent", "object changed"}) || got[1] != (fn.Failure{fn.Batch{10, 12}, "Temporary", "no luck"}) {
+	if err != nil || len(got) != 2 || got[0] != failure(6, "Permanent", "object changed") || got[1] != failure(10, "Temporary", "no luck") {
 		t.Errorf("%+v, %v", got, err)
 	}
 	c.bad, c.calls = nil, nil
@@ -305,6 +306,11 @@ func TestFailedForEver(t *testing.T) {
 	same(t, dir, p, want)
 }
 
+// failure is that of a batch of two parts.
+func failure(from int, name, cause string) parts.Failure {
+	return parts.Failure{Batch: parts.Batch{From: from, To: from + 2}, Error: name, Cause: cause}
+}
+
 // TestSourceChanges: an array that was replaced is refused, before a batch and within one.
 func TestSourceChanges(t *testing.T) {
 	t.Parallel()
@@ -317,14 +323,14 @@ func TestSourceChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.put(t, "x.b2nd", array()) // the same bytes, and another ETag
-	if _, err := c.fn.Handle(t.Context(), event(16, 18)); !errors.Is(err, objstore.ErrChanged) || !fn.Permanent(err) || !strings.HasPrefix(err.Error(), "2 of 2 parts failed: part 16: ") {
+	if _, err := c.fn.Handle(t.Context(), event(16, 18)); !errors.Is(err, objstore.ErrChanged) || !parts.Permanent(err) || !strings.HasPrefix(err.Error(), "2 of 2 parts failed: part 16: ") {
 		t.Errorf("an instance that had it open: %v", err)
 	}
-	if _, err := (&fn.Function{Buckets: c.fn.Buckets, Open: c.open}).Handle(t.Context(), event(4, 6)); !errors.Is(err, analyze.ErrOtherSource) || !fn.Permanent(err) {
+	if _, err := (&parts.Function{Buckets: c.fn.Buckets, Open: fn.Open(c.open)}).Handle(t.Context(), event(4, 6)); !errors.Is(err, analyze.ErrOtherSource) || !parts.Permanent(err) {
 		t.Errorf("a new instance: %v", err)
 	}
 	missing, err := dir.Missing(t.Context(), 0, p.Parts)
-	if err != nil || fn.Spelled(missing) != "2-19" {
+	if err != nil || parts.Spelled(missing) != "2-19" {
 		t.Errorf("%v are missing, %v", missing, err)
 	}
 }
@@ -341,11 +347,11 @@ func TestRefused(t *testing.T) {
 		`{"analyze":{"bucket":"work","plan":"` + key + `","from":-1,"to":1}}`, `{"analyze":{"bucket":"work","plan":"` + key + `","from":1,"to":1}}`,
 		`{"failed":{"bucket":"work","plan":"` + key + `","from":1,"to":2,"run":"../x"}}`, `{"reduce":{"bucket":"work","plan":"` + key + `"}}`,
 	} {
-		if _, err := c.fn.Handle(t.Context(), []byte(event)); err == nil || !fn.Permanent(err) || strings.Contains(err.Error(), "\n") {
+		if _, err := c.fn.Handle(t.Context(), []byte(event)); err == nil || !parts.Permanent(err) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", event, err)
 		}
 	}
-	if _, err := c.fn.Handle(t.Context(), []byte(`{"reduce":{"bucket":"other","plan":"`+key+`"}}`)); err == nil || fn.Permanent(err) {
+	if _, err := c.fn.Handle(t.Context(), []byte(`{"reduce":{"bucket":"other","plan":"`+key+`"}}`)); err == nil || parts.Permanent(err) {
 		t.Errorf("a bucket that cannot be had: %v", err)
 	}
 	for want, change := range map[string]func(id string) string{
@@ -357,7 +363,7 @@ func TestRefused(t *testing.T) {
 	} {
 		c := newCloud(t)
 		dir, p, _ := c.plan(t)
-		for _, b := range []fn.Batch{{From: 0, To: 3}, {From: 4, To: parts}} {
+		for _, b := range []parts.Batch{{From: 0, To: 3}, {From: 4, To: total}} {
 			if _, err := c.fn.Handle(t.Context(), fmt.Appendf(nil, `{"analyze":{"bucket":"work","plan":%q,"from":%d,"to":%d}}`, dir.PlanKey(), b.From, b.To)); err != nil {
 				t.Fatal(err)
 			}
@@ -366,68 +372,11 @@ func TestRefused(t *testing.T) {
 			c.put(t, dir.Dir+"parts/00000003.json", []byte(change(p.ID)))
 		}
 		_, err := c.fn.Handle(t.Context(), fmt.Appendf(nil, `{"reduce":{"bucket":"work","plan":%q}}`, dir.PlanKey()))
-		if err == nil || !strings.Contains(err.Error()+"\n", want) || !fn.Permanent(err) {
+		if err == nil || !strings.Contains(err.Error()+"\n", want) || !parts.Permanent(err) {
 			t.Errorf("%s: %v", want, err)
 		}
-		if _, ok, _ := dir.Answers(t.Context(), p); ok {
+		if _, ok, _ := dir.Answers(t.Context(), p.ID); ok {
 			t.Errorf("%s: there are answers", want)
 		}
-	}
-}
-
-// TestBatches: batches hold what is missing, once, in order, and are as many and as large
-// as they should be.
-func TestBatches(t *testing.T) {
-	t.Parallel()
-	all := func(n int) (list []int) {
-		for i := range n {
-			list = append(list, i)
-		}
-		return list
-	}
-	const mib = 1 << 20
-	for _, c := range []struct {
-		parts, missing int // the last ones
-		each           int64
-		batches, size  int
-	}{
-		{1000, 1000, mib, 16, 64},
-		{1000, 10, mib, 1, 10},
-		{1000, 1000, 64 * mib, 250, 4},
-		{40000, 40000, 64 * mib, 10000, 4},
-		{40000, 40000, 1 << 30, 10000, 4},
-		{9000, 9000, 1 << 30, 9000, 1},
-		{0, 0, 1, 0, 0},
-	} {
-		p := &analyze.Plan{Parts: c.parts, Bytes: int64(c.parts) * c.each}
-		list, err := fn.Batches(p, all(c.parts)[c.parts-c.missing:], 0)
-		if err != nil || len(list) != c.batches || len(list) > 0 && list[0].To-list[0].From != c.size {
-			t.Errorf("%+v: %d batches, %v", c, len(list), err)
-			continue
-		}
-		next := c.parts - c.missing
-		for _, b := range list {
-			if b.From != next {
-				t.Fatalf("%+v: %v", c, b)
-			}
-			next = b.To
-		}
-		if next != c.parts {
-			t.Errorf("%+v: up to %d", c, next)
-		}
-	}
-	list, err := fn.Batches(&analyze.Plan{Parts: 10, Bytes: 10}, []int{1, 2, 3, 7, 9}, 0)
-	if err != nil || fmt.Sprint(list) != "[{1 4} {7 8} {9 10}]" {
-		t.Errorf("with gaps: %v, %v", list, err)
-	}
-	list, err = fn.Batches(&analyze.Plan{Parts: 10, Bytes: 10}, all(10), 4)
-	if err != nil || fmt.Sprint(list) != "[{0 4} {4 8} {8 10}]" {
-		t.Errorf("of 4 bytes: %v, %v", list, err)
-	}
-	if _, err := fn.Batches(&analyze.Plan{Parts: fn.MaxParts + 1, Bytes: 1}, nil, 0); err == nil {
-		t.Error("too many parts")
-	}
-	if got := fn.Spelled([]int{0, 1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20}); got != "0-2, 4, 6, 8, 10, 12, 14, 16, …" {
-		t.Error(got)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	fn "github.com/farread/farread/functions/analyze"
+	"github.com/farread/farread/functions/parts"
 	"github.com/farread/farread/internal/tracetest"
 	"github.com/farread/farread/objstore"
 )
@@ -17,8 +17,8 @@ func TestRequests(t *testing.T) {
 	batch := func(from, to int) string {
 		return fmt.Sprintf(`{"analyze":{"bucket":"work","plan":"%s","from":%d,"to":%d}}`, dir.PlanKey(), from, to)
 	}
-	quiet := &fn.Function{Open: c.fn.Open, Buckets: c.fn.Buckets}
-	for from := 4; from < parts; from += 4 {
+	quiet := &parts.Function{Open: c.fn.Open, Buckets: c.fn.Buckets}
+	for from := 4; from < total; from += 4 {
 		if _, err := quiet.Handle(t.Context(), []byte(batch(from, from+4))); err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -254,40 +253,25 @@ func SourceType(layers []cframe.Metalayer, d dtype.DType) dtype.DType {
 // stored members in Fortran order that are larger than half of the memory. Write may be
 // called more than once.
 func (a Array) Write(ctx context.Context, w formats.Output, o ArrayWrite) error {
-	if a.zarr != nil {
-		return a.writeZarr(ctx, w, o)
+	x, ok, err := a.boxed(o)
+	if err != nil {
+		return err
 	}
-	if a.b2nd != nil {
-		return a.writeStored(ctx, w, o)
+	if ok {
+		return a.writeBoxed(ctx, w, x, o.Progress)
 	}
-	m := b2nd.Meta{Shape: a.Shape, ChunkShape: o.ChunkShape, BlockShape: o.BlockShape, DType: a.DType.String()}
-	if a.header.Fortran && m.ChunkShape == nil && m.BlockShape == nil {
-		rev := slices.Clone(a.Shape)
-		slices.Reverse(rev)
-		m.ChunkShape, m.BlockShape = b2nd.DefaultShapes(rev, a.DType.ItemSize())
-		slices.Reverse(m.ChunkShape)
-		slices.Reverse(m.BlockShape)
-	}
-	if a.header.Fortran {
-		o.Write.VLMetalayers = append(slices.Clone(o.Write.VLMetalayers), cframe.Metalayer{Name: OrderLayer, Data: []byte{0xa1, 'F'}})
-	}
-	if !a.source.Equal(a.DType) {
-		o.Write.VLMetalayers = append(slices.Clone(o.Write.VLMetalayers), typeLayer(a.source))
-	}
+	m, wo := a.numpy(o)
 	var done atomic.Int64
 	progress := func(n int) {
 		o.Progress.Tell(done.Add(int64(n)), a.NBytes)
 	}
-	switch {
-	case a.r != nil:
-		return a.writeBoxes(ctx, w, m, o.Write, a.r, a.base, progress)
-	case !a.header.Fortran:
-		return a.writeStream(ctx, w, m, o.Write, progress)
+	if !a.header.Fortran {
+		return a.writeStream(ctx, w, m, wo, progress)
 	}
-	return a.writeHeld(ctx, w, m, o.Write, progress)
+	return a.writeHeld(ctx, w, m, wo, progress)
 }
 
-// writeBoxes reads the source in any order.
+// writeBoxes reads a member in any order.
 func (a Array) writeBoxes(ctx context.Context, w formats.Output, m b2nd.Meta, o b2nd.WriteOptions, r rangeio.Reader, base int64, progress func(int)) error {
 	read := func(ctx context.Context, box b2nd.Box, dst []byte) error {
 		err := a.header.ReadBox(ctx, r, base, dst, box)

@@ -1,15 +1,12 @@
 package pack
 
 import (
-	"context"
 	"slices"
-	"sync/atomic"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/arraymeta"
 	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/cframe"
-	"github.com/farread/farread/rangeio"
 )
 
 // A stored array is the source of an Array that is b2nd already.
@@ -28,8 +25,8 @@ func StoredArray(a *b2nd.Array, layers []cframe.Metalayer) Array {
 	return Array{DType: d, Shape: a.Shape(), NBytes: a.Items() * int64(a.ItemSize()), source: d, b2nd: &storedArray{a, layers}}
 }
 
-// writeStored writes the array box by box.
-func (a Array) writeStored(ctx context.Context, w formats.Output, o ArrayWrite) error {
+// boxedStored is what is written of an array that is b2nd already.
+func (a Array) boxedStored(o ArrayWrite) (boxed, error) {
 	s := a.b2nd
 	m := s.a.Meta()
 	o.Write.ItemSize = s.a.ItemSize()
@@ -43,20 +40,8 @@ func (a Array) writeStored(ctx context.Context, w formats.Output, o ArrayWrite) 
 		from = from.WithCache(o.Write.MaxMemory)
 	}
 	var err error
-	if o.Write.VLMetalayers, err = a.storedLayers(o.Write.VLMetalayers); err != nil {
-		return err
-	}
-	return a.writeRead(ctx, w, m, o, from.ReadSlice)
-}
-
-// writeRead writes an array whose items read gives box by box, and tells the progress.
-func (a Array) writeRead(ctx context.Context, w formats.Output, m b2nd.Meta, o ArrayWrite, read func(ctx context.Context, dst []byte, box b2nd.Box) error) error {
-	var done atomic.Int64
-	return b2nd.WriteFrom(rangeio.OnePhase(ctx), w, m, func(ctx context.Context, box b2nd.Box, dst []byte) error {
-		err := read(ctx, dst, box)
-		o.Progress.Tell(done.Add(int64(len(dst))), a.NBytes)
-		return err
-	}, o.Write)
+	o.Write.VLMetalayers, err = a.storedLayers(o.Write.VLMetalayers)
+	return boxed{m, o.Write, from.ReadSlice, func() {}}, err
 }
 
 // storedLayers returns the layers of the source with those that are given, which come first,

@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -103,8 +102,9 @@ func over(m, own arraymeta.Meta) arraymeta.Meta {
 	return m
 }
 
-// writeZarr reads chunk by chunk. It holds half as much memory besides that of the writer.
-func (a Array) writeZarr(ctx context.Context, w formats.Output, o ArrayWrite) error {
+// boxedZarr is what is written of an array of Zarr, which is read chunk by chunk. It holds
+// half as much memory besides that of the writer.
+func (a Array) boxedZarr(o ArrayWrite) (boxed, error) {
 	m := b2nd.Meta{Shape: a.Shape, ChunkShape: o.ChunkShape, BlockShape: o.BlockShape, DType: a.DType.String()}
 	if m.ChunkShape == nil {
 		for i, n := range a.zarr.ChunkShape() {
@@ -121,11 +121,9 @@ func (a Array) writeZarr(ctx context.Context, w formats.Output, o ArrayWrite) er
 		o.Write.MaxMemory = b2nd.DefaultMaxMemory
 	}
 	pass := a.zarr.Pass(o.Write.MaxMemory / 3)
-	defer pass.ReadAhead()()
+	end := pass.ReadAhead()
 	o.Write.MaxMemory -= o.Write.MaxMemory / 3
 	var err error
-	if o.Write.VLMetalayers, err = a.zarrLayers(o.Write.VLMetalayers); err != nil {
-		return err
-	}
-	return a.writeRead(ctx, w, m, o, pass.ReadBox)
+	o.Write.VLMetalayers, err = a.zarrLayers(o.Write.VLMetalayers)
+	return boxed{m, o.Write, pass.ReadBox, end}, err
 }

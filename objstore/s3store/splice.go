@@ -23,16 +23,18 @@ const (
 	// copyPart is about how many bytes one request copies. S3 copies some 100 MB/s within
 	// one part, so parts are copied side by side.
 	copyPart = 256 << 20
+	// copies is how many parts are copied at the same time: they take no memory here.
+	copies = 32
 )
 
-// Splice implements objstore.Splicer. Bytes of another bucket, or of an object whose ETag
+// Splice implements objstore.Splicer. Bytes of another store, or of an object whose ETag
 // is weak, are read and written; so are all in the mode Always, since not every store gives
 // a checksum for a part that it has copied. Each copied part is one request, conditional on the ETag;
-// two are under way at a time.
+// 32 are under way at a time.
 func (w *writer) Splice(ctx context.Context, o *objstore.Object, r objstore.Range) (int64, error) {
 	lead := r
 	from, ok := objstore.As[*Bucket](o.Bucket())
-	if ok && from.client == w.b.client && from.cfg.Bucket == w.b.cfg.Bucket && strong(o.Info().ETag) && w.b.cfg.Checksum != Always {
+	if ok && from.akin(w.b) && strong(o.Info().ETag) && w.b.cfg.Checksum != Always {
 		if short := w.short(); r.Len-short >= leastPart {
 			lead.Len = short
 		}
@@ -46,12 +48,18 @@ func (w *writer) Splice(ctx context.Context, o *objstore.Object, r objstore.Rang
 	if err := w.usable(); err != nil { //nolint:contextcheck // that of Create ends it
 		return 0, err
 	}
-	if err := w.copyRange(o.Info(), rest); err != nil {
+	if err := w.copyRange(from.cfg.Bucket, o.Info(), rest); err != nil {
 		w.drop(w.fail(err)) //nolint:contextcheck // the same
 		return 0, w.err
 	}
 	w.size += rest.Len
 	return rest.Len, nil
+}
+
+// akin reports whether two buckets are of one store, for one user.
+func (b *Bucket) akin(c *Bucket) bool {
+	return b.cfg.Endpoint == c.cfg.Endpoint && b.cfg.Profile == c.cfg.Profile && b.cfg.Anonymous == c.cfg.Anonymous &&
+		b.cfg.AccessKey == c.cfg.AccessKey && b.cfg.SecretKey == c.cfg.SecretKey
 }
 
 func strong(etag string) bool { return etag != "" && !strings.HasPrefix(etag, "W/") }
@@ -70,8 +78,9 @@ func (w *writer) short() int64 {
 	}
 }
 
-// copyRange sends what waits, then has S3 copy the range r of src in parts of equal length.
-func (w *writer) copyRange(src objstore.Info, r objstore.Range) error {
+// copyRange sends what waits, then has S3 copy the range r of src in a bucket, in parts of
+// equal length.
+func (w *writer) copyRange(bucket string, src objstore.Info, r objstore.Range) error {
 	if len(w.part) > 0 {
 		if err := w.flush(w.ctx); err != nil {
 			return err
@@ -88,20 +97,20 @@ func (w *writer) copyRange(src objstore.Info, r objstore.Range) error {
 		return fmt.Errorf("more than %d parts: %w", maxParts, objstore.ErrInvalid)
 	}
 	for i := range n {
-		if err := w.wait(w.ctx, cap(w.done)-1); err != nil {
+		if err := w.wait(w.ctx, copies-1); err != nil {
 			return err
 		}
 		from, to := r.Off+r.Len*i/n, r.Off+r.Len*(i+1)/n
-		w.startCopy(w.n, src, objstore.Range{Off: from, Len: to - from})
+		w.startCopy(w.n, bucket, src, objstore.Range{Off: from, Len: to - from})
 		w.n++
 	}
 	return nil
 }
 
-func (w *writer) startCopy(n int32, src objstore.Info, r objstore.Range) {
+func (w *writer) startCopy(n int32, bucket string, src objstore.Info, r objstore.Range) {
 	w.running++
 	go func() {
-		p, err := w.copy(w.sending, n, src, r)
+		p, err := w.copy(w.sending, n, bucket, src, r)
 		w.done <- sent{p, nil, err}
 	}()
 }
@@ -112,11 +121,11 @@ func escaped(key string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(url.QueryEscape(key), "+", "%20"), "%2F", "/")
 }
 
-func (w *writer) copy(ctx context.Context, n int32, src objstore.Info, r objstore.Range) (types.CompletedPart, error) {
+func (w *writer) copy(ctx context.Context, n int32, bucket string, src objstore.Info, r objstore.Range) (types.CompletedPart, error) {
 	if w.rehearsed("copy", r.Len) {
 		return types.CompletedPart{PartNumber: &n}, nil
 	}
-	from := w.b.cfg.Bucket + "/" + escaped(src.Key)
+	from := bucket + "/" + escaped(src.Key)
 	if src.VersionID != "" {
 		from += "?versionId=" + url.QueryEscape(src.VersionID)
 	}

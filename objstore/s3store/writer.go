@@ -37,6 +37,7 @@ const (
 	maxParts  = 10000   // S3's
 	maxPart   = 5 << 30 // S3's
 	bigPart   = 32 << 20
+	inFlight  = 2 // parts that are sent at the same time
 )
 
 func partSize(n int32) int { return firstPart << min(int(n-2)/perSize, doublings) }
@@ -123,7 +124,7 @@ func (b *Bucket) create(ctx context.Context, key string, o objstore.PutOptions, 
 	if err != nil {
 		return nil, b.fail(ctx, "put", key, objstore.Range{}, err)
 	}
-	w := &writer{b: b, key: key, o: o, n: 2, done: make(chan sent, 2), ctx: ctx, dry: dry}
+	w := &writer{b: b, key: key, o: o, n: 2, done: make(chan sent, copies), ctx: ctx, dry: dry}
 	w.sending, w.cut = context.WithCancel(context.WithoutCancel(ctx))
 	w.mu.Lock() // the context may end before stop is set
 	defer w.mu.Unlock()
@@ -212,7 +213,7 @@ func (w *writer) flush(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	limit := cap(w.done)
+	limit := inFlight
 	if cap(w.part) >= bigPart {
 		limit = 1
 	}

@@ -140,7 +140,7 @@ func TestBackfillNames(t *testing.T) {
 			t.Errorf("%s: %s", name, def)
 		}
 	}
-	if name := attribute(t, in, "aws_lambda_function.analysis", "analysis", "function_name"); !strings.Contains(attribute(t, in, "aws_sfn_state_machine.this", "analysis", "definition"), ":function:"+name+`"`) {
+	if name := attribute(t, in, "aws_lambda_function.parts", "analysis", "function_name"); !strings.Contains(attribute(t, in, "aws_sfn_state_machine.this", "analysis", "definition"), ":function:"+name+`"`) {
 		t.Errorf("the machine of analyses does not call %s", name)
 	}
 }
@@ -154,7 +154,7 @@ func TestAnalysisRights(t *testing.T) {
 		t.Skip("starts the local cloud")
 	}
 	s := teststack.Run(t, teststack.Options{Buckets: []string{"datasets", "work"}, Versioning: true})
-	p, err := ParsePolicy(attribute(t, machines(t, nil), "aws_iam_role_policy.analysis", "analysis", "policy"))
+	p, err := ParsePolicy(attribute(t, machines(t, nil), "aws_iam_role_policy.parts", "analysis", "policy"))
 	if err != nil {
 		t.Fatal(err)
 	}

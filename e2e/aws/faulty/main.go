@@ -12,9 +12,9 @@ import (
 	"os"
 
 	"github.com/farread/farread/formats"
-	"github.com/farread/farread/functions/analyze"
 	"github.com/farread/farread/functions/bootstrap"
 	"github.com/farread/farread/functions/bootstrap/analysis"
+	"github.com/farread/farread/functions/parts"
 	"github.com/farread/farread/objstore"
 )
 
@@ -30,20 +30,20 @@ func main() {
 			return nil, err
 		}
 		return f.Handle(ctx, payload)
-	}, analyze.Permanent)
+	}, parts.Permanent)
 }
 
 // fault returns the error that an event is to have.
-func fault(ctx context.Context, f *analyze.Function, payload []byte) error {
-	var e analyze.Event
-	if err := json.Unmarshal(payload, &e); err != nil || e.Analyze == nil {
+func fault(ctx context.Context, f *parts.Function, payload []byte) error {
+	var e parts.Event
+	if err := json.Unmarshal(payload, &e); err != nil || e.Make == nil {
 		return err
 	}
-	b, err := f.Buckets(e.Analyze.Bucket)
+	b, err := f.Buckets(e.Make.Bucket)
 	if err != nil {
 		return err
 	}
-	key := fmt.Sprintf("faults/%d", e.Analyze.From)
+	key := fmt.Sprintf("faults/%d", e.Make.From)
 	r, _, err := b.Get(ctx, key, objstore.GetOptions{})
 	if errors.Is(err, objstore.ErrNotFound) {
 		return nil

@@ -10,15 +10,16 @@ import (
 	"github.com/farread/farread/analyze"
 	fn "github.com/farread/farread/functions/analyze"
 	"github.com/farread/farread/functions/bootstrap"
+	"github.com/farread/farread/functions/parts"
 )
 
 // Function makes the function. It makes no request.
-func Function(c bootstrap.CallConfig, log *slog.Logger) *fn.Function {
+func Function(c bootstrap.CallConfig, log *slog.Logger) *parts.Function {
 	client := farread.New(farread.Config{MaxMemory: c.Memory / 4, NoHedge: c.NoHedge, Logger: log})
 	b := &bootstrap.Buckets{Log: log, NoHedge: c.NoHedge}
-	return &fn.Function{Buckets: b.Open, Log: log, Open: func(ctx context.Context, p *analyze.Plan) (analyze.Work, error) {
+	return &parts.Function{Buckets: b.Open, Log: log, Open: fn.Open(func(ctx context.Context, p *analyze.Plan) (analyze.Work, error) {
 		return open(ctx, client, p, c.Memory/2)
-	}}
+	})}
 }
 
 // open plans the work of a plan again.

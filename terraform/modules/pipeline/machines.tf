@@ -1,25 +1,27 @@
-# State machines of Step Functions: `farread analyze --on` runs parts of an analysis on
-# them, `farread backfill --on` the functions over what is in the uploads bucket already.
+# State machines of Step Functions: `farread analyze --on` and `farread pack --on` run parts of
+# plans on them, `farread backfill --on` the functions over what is in the uploads bucket
+# already.
 
 locals {
   work        = coalesce(var.work.bucket, "${var.name}-work-${local.account}-${local.region}")
-  create_work = var.work.bucket == null && (var.analysis != null || var.backfill != null)
+  create_work = var.work.bucket == null && (var.analysis != null || var.packs != null || var.backfill != null)
   work_arn    = "${local.arn}:s3:::${local.work}"
   work_prefix = replace(replace(replace(var.work.prefix, "$", "$${$}"), "*", "$${*}"), "?", "$${?}")
-  analyzes    = var.analysis == null ? toset([]) : toset(["analysis"])
+
+  parts_suffix = { analysis = "analyze", packs = "packs" }
 
   states = "${local.arn}:states:${local.region}:${local.account}"
 
   # Names are made here, so that a machine's own rights can name it before it is there.
   function_prefix = "${local.arn}:lambda:${local.region}:${local.account}:function:${var.name}-"
   machines = merge(
-    { for key, name in { for k in local.analyzes : k => "${var.name}-${k}" } : key => {
-      name        = name
-      comment     = "farread analyze --on"
-      definition  = replace(templatefile("${path.module}/analysis.asl.json", { function_arn = "${local.function_prefix}analyze", max_concurrency = var.analysis.max_concurrency }), "arn:aws:states:::", "${local.arn}:states:::")
-      functions   = ["${local.function_prefix}analyze"]
+    { for key, most in { for k, v in { analysis = var.analysis, packs = var.packs } : k => v.max_concurrency if v != null } : key => {
+      name        = "${var.name}-${key}"
+      comment     = { analysis = "farread analyze --on", packs = "farread pack --on" }[key]
+      definition  = replace(templatefile("${path.module}/analysis.asl.json", { function_arn = "${local.function_prefix}${local.parts_suffix[key]}", max_concurrency = most }), "arn:aws:states:::", "${local.arn}:states:::")
+      functions   = ["${local.function_prefix}${local.parts_suffix[key]}"]
       writes      = []
-      description = "An analysis failed: farread analyze tells why; the same command does what is missing."
+      description = { analysis = "An analysis failed: farread analyze tells why; the same command does what is missing.", packs = "A pack failed: farread pack tells why; the same command does what is missing." }[key]
     } },
     { for key, name in { for k in var.backfill == null ? [] : ["backfill"] : k => "${var.name}-${k}" } : key => {
       name        = name

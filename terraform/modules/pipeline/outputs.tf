@@ -48,6 +48,11 @@ output "analysis_state_machine_arn" {
   value       = try(aws_sfn_state_machine.this["analysis"].arn, null)
 }
 
+output "packs_state_machine_arn" {
+  description = "ARN of the state machine for `farread pack --on`; null without `packs`."
+  value       = try(aws_sfn_state_machine.this["packs"].arn, null)
+}
+
 output "backfill_state_machine_arn" {
   description = "ARN of the state machine for `farread backfill --on`; null without `backfill`."
   value       = try(aws_sfn_state_machine.this["backfill"].arn, null)

@@ -178,6 +178,50 @@ variable "analysis" {
   }
 }
 
+variable "packs" {
+  description = "A state machine and a function for `farread pack --on`; null: neither is made."
+  type = object({
+    zip                  = string                 # path of the archive
+    memory_mb            = optional(number, 1769) # memory, and with it processors and network; from 1769 a whole processor
+    timeout_s            = optional(number, 900)  # longest call; a part takes seconds
+    max_concurrency      = optional(number, 100)  # most calls at once
+    reserved_concurrency = optional(number)       # so many of the account's concurrent calls are its own, and no more; null: none are set aside
+    sources = optional(list(object({              # what may be packed; null: the uploads bucket
+      bucket = string                             # its name
+      prefix = optional(string, "")               # keys begin with it
+    })))
+    outputs = optional(list(object({ # where it may write; null: the datasets bucket
+      bucket = string                # its name
+      prefix = optional(string, "")  # keys begin with it
+    })))
+  })
+  default = null
+  validation {
+    condition     = var.packs == null || try(var.packs.memory_mb >= 512 && var.packs.memory_mb <= 10240 && floor(var.packs.memory_mb) == var.packs.memory_mb, false)
+    error_message = "packs: memory_mb is from 512 to 10240."
+  }
+  validation {
+    condition     = var.packs == null || try(var.packs.timeout_s >= 30 && var.packs.timeout_s <= 900 && floor(var.packs.timeout_s) == var.packs.timeout_s, false)
+    error_message = "packs: timeout_s is from 30 to 900."
+  }
+  validation {
+    condition     = var.packs == null || try(var.packs.max_concurrency >= 1 && var.packs.max_concurrency <= 10000 && floor(var.packs.max_concurrency) == var.packs.max_concurrency, false)
+    error_message = "packs: max_concurrency is from 1 to 10000, the most that a distributed map runs."
+  }
+  validation {
+    condition     = var.packs == null || try(coalesce(var.packs.reserved_concurrency, 1) >= 1 && floor(coalesce(var.packs.reserved_concurrency, 1)) == coalesce(var.packs.reserved_concurrency, 1), false)
+    error_message = "packs: reserved_concurrency is a whole number from 1: with 0 nothing would ever run."
+  }
+  validation {
+    condition     = var.packs == null || try(var.packs.sources == null || length(coalesce(var.packs.sources, [])) > 0 && length(coalesce(var.packs.sources, [])) <= 20, false)
+    error_message = "packs: sources are from 1 to 20, or left out: the uploads bucket."
+  }
+  validation {
+    condition     = var.packs == null || try(var.packs.outputs == null || length(coalesce(var.packs.outputs, [])) > 0 && length(coalesce(var.packs.outputs, [])) <= 20, false)
+    error_message = "packs: outputs are from 1 to 20, or left out: the datasets bucket."
+  }
+}
+
 variable "backfill" {
   description = "A state machine for `farread backfill --on`, which calls the functions; null: none is made."
   type = object({
@@ -191,7 +235,7 @@ variable "backfill" {
 }
 
 variable "work" {
-  description = "Where `analysis` and `backfill` keep plans, parts and results. A bucket that is given is not changed: see to it that what lies under the prefix expires."
+  description = "Where `analysis`, `packs` and `backfill` keep plans, parts and results. A bucket that is given is not changed: see to it that what lies under the prefix expires."
   type = object({
     bucket      = optional(string)     # its name; null: NAME-work-ACCOUNT-REGION is made
     prefix      = optional(string, "") # keys begin with it

@@ -41,7 +41,7 @@ run "none" {
   command = apply
 
   assert {
-    condition = (length(aws_sfn_state_machine.this) + length(aws_lambda_function.analysis) + length(aws_iam_role.machine) == 0 &&
+    condition = (length(aws_sfn_state_machine.this) + length(aws_lambda_function.parts) + length(aws_iam_role.machine) == 0 &&
       keys(aws_s3_bucket.this) == ["datasets", "uploads"] &&
     output.analysis_state_machine_arn == null && output.backfill_state_machine_arn == null && output.work_uri == null)
     error_message = "Nothing of it is made unasked."
@@ -90,7 +90,7 @@ run "both" {
     error_message = "Only machines of this account take the role."
   }
   assert {
-    condition = { for s in jsondecode(aws_iam_role_policy.analysis["analysis"].policy).Statement : s.Sid => s.Resource } == {
+    condition = { for s in jsondecode(aws_iam_role_policy.parts["analysis"].policy).Statement : s.Sid => s.Resource } == {
       ReadSources  = ["arn:aws-cn:s3:::demo-datasets-123456789012-cn-north-1/*"]
       ListSources0 = ["arn:aws-cn:s3:::demo-datasets-123456789012-cn-north-1"]
       Work         = ["arn:aws-cn:s3:::demo-work-123456789012-cn-north-1/*"]
@@ -100,9 +100,9 @@ run "both" {
     error_message = "The function reads datasets, and writes its work."
   }
   assert {
-    condition = (aws_lambda_function.analysis["analysis"].reserved_concurrent_executions == -1 && aws_lambda_function.analysis["analysis"].memory_size == 1769 &&
-      aws_lambda_function.analysis["analysis"].environment[0].variables == tomap({ FARREAD_LOG = "info" }) &&
-    aws_cloudwatch_log_group.analysis["analysis"].name == "/aws/lambda/${aws_lambda_function.analysis["analysis"].function_name}")
+    condition = (aws_lambda_function.parts["analysis"].reserved_concurrent_executions == -1 && aws_lambda_function.parts["analysis"].memory_size == 1769 &&
+      aws_lambda_function.parts["analysis"].environment[0].variables == tomap({ FARREAD_LOG = "info" }) &&
+    aws_cloudwatch_log_group.parts["analysis"].name == "/aws/lambda/${aws_lambda_function.parts["analysis"].function_name}")
     error_message = "The function has a whole processor, and a log of its own."
   }
   assert {
@@ -141,7 +141,7 @@ run "given" {
     error_message = "A bucket that is given is used as it is."
   }
   assert {
-    condition = { for s in jsondecode(aws_iam_role_policy.analysis["analysis"].policy).Statement : s.Sid => s.Resource if !contains(["Logs", "Key"], s.Sid) } == {
+    condition = { for s in jsondecode(aws_iam_role_policy.parts["analysis"].policy).Statement : s.Sid => s.Resource if !contains(["Logs", "Key"], s.Sid) } == {
       ReadSources  = ["arn:aws-cn:s3:::theirs/a$${*}/*", "arn:aws-cn:s3:::others/*"]
       ListSources0 = ["arn:aws-cn:s3:::theirs"]
       ListSources1 = ["arn:aws-cn:s3:::others"]
@@ -151,13 +151,13 @@ run "given" {
     error_message = "The function reads what is named, and no more."
   }
   assert {
-    condition = alltrue([for p in [aws_iam_role_policy.analysis["analysis"].policy, aws_iam_role_policy.machine["analysis"].policy] :
+    condition = alltrue([for p in [aws_iam_role_policy.parts["analysis"].policy, aws_iam_role_policy.machine["analysis"].policy] :
     one([for s in jsondecode(p).Statement : s.Condition if s.Sid == "Key"]) == { StringEquals = { "kms:ViaService" = "s3.cn-north-1.amazonaws.com" } }])
     error_message = "Both use the key, through S3 alone."
   }
   assert {
-    condition = (aws_lambda_function.analysis["analysis"].reserved_concurrent_executions == 20 && aws_lambda_function.analysis["analysis"].timeout == 60 &&
-    aws_iam_role.analysis["analysis"].permissions_boundary == "arn:aws:iam::123456789012:policy/fence" && aws_iam_role.machine["analysis"].permissions_boundary == "arn:aws:iam::123456789012:policy/fence")
+    condition = (aws_lambda_function.parts["analysis"].reserved_concurrent_executions == 20 && aws_lambda_function.parts["analysis"].timeout == 60 &&
+    aws_iam_role.parts["analysis"].permissions_boundary == "arn:aws:iam::123456789012:policy/fence" && aws_iam_role.machine["analysis"].permissions_boundary == "arn:aws:iam::123456789012:policy/fence")
     error_message = "The function is as it was asked for."
   }
 }

@@ -1,9 +1,9 @@
-// Package analyze makes the parts of an analysis on many machines, and its answers on one.
-// A plan (analyze.Plan) lies in a folder of a work bucket. A state machine of Step Functions
-// calls [Function] for batches of parts, each of which becomes an object beside the plan,
-// and at the end for the answers. What is there already stays as it is, so a call that is
-// made twice, and a run that is taken up again, change nothing.
-package analyze
+// Package parts does jobs on many machines: their parts on any, the end on one. A [Plan]
+// lies in a [Folder] of a work bucket. A state machine of Step Functions calls [Function]
+// for batches of parts, each of which becomes a line beside the plan, and at the end for the
+// answers. What is there already stays as it is, so a call that is made twice, and a run
+// that is taken up again, change nothing. What a plan asks is known by its [Work] alone.
+package parts
 
 import (
 	"context"
@@ -24,11 +24,33 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
+// A Work is a plan that can be done. Several may do it at the same time, and any part more
+// than once.
+type Work interface {
+	// ID identifies the plan.
+	ID() string
+	// Parts returns the number of parts.
+	Parts() int
+	// Part does a part and returns its result, a small JSON. Objects that it leaves
+	// elsewhere, such as below Folder.Dir, are the same whoever makes them. It may be
+	// called from several goroutines.
+	Part(ctx context.Context, part int) ([]byte, error)
+	// Take takes the result of a part. The parts come in their order.
+	Take(part int, result []byte) error
+	// Finish returns the answers, once all parts are taken: a JSON object whose member plan
+	// is the ID. What it writes elsewhere may be there already, from a Finish whose answers
+	// were not stored.
+	Finish(ctx context.Context) ([]byte, error)
+}
+
+// An Opener makes the Work of a plan that lies in a folder.
+type Opener func(ctx context.Context, dir Folder, p *Plan) (Work, error)
+
 // A Function answers events. Set the fields before the first call. Handle is safe for
 // concurrent use.
 type Function struct {
 	Buckets func(name string) (objstore.Bucket, error) // work buckets, by their bare names
-	Open    func(ctx context.Context, p *analyze.Plan) (analyze.Work, error)
+	Open    Opener
 	Jobs    int           // parts that are made at the same time; 0: 2
 	Reserve time.Duration // time before the deadline that is kept for an answer; 0: 3 s
 	Log     *slog.Logger  // nil: silent
@@ -40,33 +62,33 @@ type Function struct {
 // planned is a plan with the Work of it.
 type planned struct {
 	bucket, key string
-	plan        *analyze.Plan
-	work        analyze.Work
+	plan        *Plan
+	work        Work
 }
 
 // An Event is what Handle is asked: one of its members.
 type Event struct {
-	Analyze *BatchEvent   `json:"analyze,omitempty"`
-	Failed  *FailedEvent  `json:"failed,omitempty"`
-	Reduce  *AnswersEvent `json:"reduce,omitempty"`
+	Make   *BatchEvent  `json:"analyze,omitempty"` // what the first plans asked for
+	Failed *FailedEvent `json:"failed,omitempty"`
+	Reduce *PlanEvent   `json:"reduce,omitempty"`
 }
 
 // A BatchEvent asks for parts.
 type BatchEvent struct {
-	AnswersEvent
+	PlanEvent
 	Batch
 }
 
 // A FailedEvent tells that a BatchEvent failed for ever.
 type FailedEvent struct {
-	AnswersEvent
+	PlanEvent
 	Failure
 
 	Run string `json:"run"`
 }
 
-// An AnswersEvent asks for the answers, once all parts are there.
-type AnswersEvent struct {
+// A PlanEvent asks for the answers, once all parts are there.
+type PlanEvent struct {
 	Bucket string `json:"bucket"`
 	Plan   string `json:"plan"` // key
 }
@@ -84,7 +106,7 @@ func Permanent(err error) bool {
 	}
 	for _, target := range []error{
 		ErrEvent, ErrMissing, formats.ErrCorrupt, formats.ErrUnsupported, formats.ErrTooLarge, formats.ErrNoEntry, analyze.ErrOtherPlan, analyze.ErrOtherSource,
-		analyze.ErrQuestion, objstore.ErrNotFound, objstore.ErrChanged, objstore.ErrDenied, objstore.ErrInvalid,
+		analyze.ErrQuestion, objstore.ErrNotFound, objstore.ErrExists, objstore.ErrChanged, objstore.ErrDenied, objstore.ErrInvalid,
 	} {
 		if errors.Is(err, target) {
 			return true
@@ -125,8 +147,8 @@ func (f *Function) Handle(ctx context.Context, payload []byte) (answer []byte, e
 		return nil, fmt.Errorf("%w: %w", ErrEvent, err)
 	}
 	switch {
-	case e.Analyze != nil:
-		return f.batch(ctx, *e.Analyze)
+	case e.Make != nil:
+		return f.batch(ctx, *e.Make)
 	case e.Failed != nil:
 		return f.failed(ctx, *e.Failed)
 	case e.Reduce != nil:
@@ -138,8 +160,8 @@ func (f *Function) Handle(ctx context.Context, payload []byte) (answer []byte, e
 // attributes are those of a line of the log.
 func (e *Event) attributes() []any {
 	switch {
-	case e.Analyze != nil:
-		return []any{"plan", e.Analyze.Plan, "from", e.Analyze.From, "to", e.Analyze.To}
+	case e.Make != nil:
+		return []any{"plan", e.Make.Plan, "from", e.Make.From, "to", e.Make.To}
 	case e.Failed != nil:
 		return []any{"plan", e.Failed.Plan, "from", e.Failed.From, "to", e.Failed.To, "noted", e.Failed.Cause}
 	case e.Reduce != nil:
@@ -148,7 +170,7 @@ func (e *Event) attributes() []any {
 	return nil
 }
 
-func (f *Function) folder(e AnswersEvent) (Folder, error) {
+func (f *Function) folder(e PlanEvent) (Folder, error) {
 	if e.Bucket == "" {
 		return Folder{}, fmt.Errorf("%w: no bucket", ErrEvent)
 	}
@@ -161,11 +183,11 @@ func (f *Function) folder(e AnswersEvent) (Folder, error) {
 
 // batch makes the parts of a batch that are not there.
 func (f *Function) batch(ctx context.Context, e BatchEvent) ([]byte, error) {
-	dir, err := f.folder(e.AnswersEvent)
+	dir, err := f.folder(e.PlanEvent)
 	if err != nil {
 		return nil, err
 	}
-	p, err := f.planned(ctx, e.AnswersEvent, dir)
+	p, err := f.planned(ctx, e.PlanEvent, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +240,7 @@ func makePart(ctx context.Context, dir Folder, p *planned, part int) error {
 
 // planned returns the plan of an event and its Work. That of the last event is kept: an
 // instance of a function makes many batches of one plan.
-func (f *Function) planned(ctx context.Context, e AnswersEvent, dir Folder) (*planned, error) {
+func (f *Function) planned(ctx context.Context, e PlanEvent, dir Folder) (*planned, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if p := f.last; p != nil && p.bucket == e.Bucket && p.key == e.Plan {
@@ -228,7 +250,7 @@ func (f *Function) planned(ctx context.Context, e AnswersEvent, dir Folder) (*pl
 	if err != nil {
 		return nil, err
 	}
-	w, err := f.Open(ctx, plan)
+	w, err := f.open(ctx, dir, plan)
 	if err != nil {
 		return nil, err
 	}
@@ -236,12 +258,24 @@ func (f *Function) planned(ctx context.Context, e AnswersEvent, dir Folder) (*pl
 	return f.last, nil
 }
 
+// open makes the Work of a plan, and looks whether it is that.
+func (f *Function) open(ctx context.Context, dir Folder, p *Plan) (Work, error) {
+	w, err := f.Open(ctx, dir, p)
+	if err != nil {
+		return nil, err
+	}
+	if w.ID() != p.ID || w.Parts() != p.Parts {
+		return nil, fmt.Errorf("%w: this program plans %d parts as %.12s, and the plan has %d as %.12s", analyze.ErrOtherPlan, w.Parts(), w.ID(), p.Parts, p.ID)
+	}
+	return w, nil
+}
+
 // maxCause bounds what is noted of a failure.
 const maxCause = 4 << 10
 
 // failed notes a failure.
 func (f *Function) failed(ctx context.Context, e FailedEvent) ([]byte, error) {
-	dir, err := f.folder(e.AnswersEvent)
+	dir, err := f.folder(e.PlanEvent)
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +301,7 @@ func (f *Function) failed(ctx context.Context, e FailedEvent) ([]byte, error) {
 }
 
 // reduce makes the answers of the parts.
-func (f *Function) reduce(ctx context.Context, e AnswersEvent) ([]byte, error) {
+func (f *Function) reduce(ctx context.Context, e PlanEvent) ([]byte, error) {
 	dir, err := f.folder(e)
 	if err != nil {
 		return nil, err
@@ -276,7 +310,7 @@ func (f *Function) reduce(ctx context.Context, e AnswersEvent) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok, err := dir.Answers(ctx, plan); ok || err != nil {
+	if _, ok, err := dir.Answers(ctx, plan.ID); ok || err != nil {
 		return []byte("{}"), err
 	}
 	missing, err := dir.Missing(ctx, 0, plan.Parts)
@@ -286,24 +320,23 @@ func (f *Function) reduce(ctx context.Context, e AnswersEvent) ([]byte, error) {
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("%d of %d parts are %w: %s", len(missing), plan.Parts, ErrMissing, Spelled(missing))
 	}
-	w, err := f.Open(ctx, plan) // the states of a Work are used up
+	w, err := f.open(ctx, dir, plan) // the states of a Work are used up
 	if err != nil {
 		return nil, err
 	}
 	if err := merge(ctx, dir, plan, w); err != nil {
 		return nil, err
 	}
-	a, err := w.Finish(ctx)
+	text, err := w.Finish(ctx)
 	if err != nil {
 		return nil, err
 	}
-	text, err := plan.EncodeAnswers(a)
-	if err != nil {
+	if err := checkAnswers(plan.ID, text); err != nil {
 		return nil, err
 	}
 	made, err := dir.create(ctx, dir.AnswersKey(), text)
 	if err == nil && !made { // another one was faster
-		_, _, err = dir.Answers(ctx, plan)
+		_, _, err = dir.Answers(ctx, plan.ID)
 	}
 	return []byte("{}"), err
 }
@@ -312,7 +345,7 @@ func (f *Function) reduce(ctx context.Context, e AnswersEvent) ([]byte, error) {
 const ahead = 16
 
 // merge takes all parts in their order.
-func merge(ctx context.Context, dir Folder, plan *analyze.Plan, w analyze.Work) error {
+func merge(ctx context.Context, dir Folder, plan *Plan, w Work) error {
 	ctx, cancel := context.WithCancel(ctx)
 	type read struct {
 		result []byte

@@ -1,4 +1,4 @@
-package analyze
+package parts
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"github.com/farread/farread/objstore"
 )
 
-// A Folder is where the plan of an analysis lies in a bucket, and all that is made of it.
+// A Folder is where a plan lies in a bucket, and all that is made of it.
 type Folder struct {
 	Bucket objstore.Bucket
 	Dir    string // key of the folder, with its slash
@@ -80,21 +80,17 @@ func (f Folder) create(ctx context.Context, key string, text []byte) (made bool,
 }
 
 // Plan reads the plan.
-func (f Folder) Plan(ctx context.Context) (*analyze.Plan, error) {
+func (f Folder) Plan(ctx context.Context) (*Plan, error) {
 	text, err := f.read(ctx, f.PlanKey())
 	if err != nil {
 		return nil, err
 	}
-	return analyze.ParsePlan(text)
+	return ParsePlan(text)
 }
 
 // PutPlan writes the plan. If there is one, it must have the same ID.
-func (f Folder) PutPlan(ctx context.Context, p *analyze.Plan) error {
-	text, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	if made, err := f.create(ctx, f.PlanKey(), append(text, '\n')); made || err != nil {
+func (f Folder) PutPlan(ctx context.Context, p *Plan) error {
+	if made, err := f.create(ctx, f.PlanKey(), p.Text); made || err != nil {
 		return err
 	}
 	have, err := f.Plan(ctx)
@@ -130,7 +126,7 @@ func (f Folder) LastRun(ctx context.Context) (run string, err error) {
 }
 
 // putPart writes the line of a part. A part of the same plan that is there already stays.
-func (f Folder) putPart(ctx context.Context, p *analyze.Plan, part int, line []byte) error {
+func (f Folder) putPart(ctx context.Context, p *Plan, part int, line []byte) error {
 	made, err := f.create(ctx, f.partKey(part), line)
 	if err == nil && !made {
 		_, err = f.part(ctx, p, part)
@@ -139,7 +135,7 @@ func (f Folder) putPart(ctx context.Context, p *analyze.Plan, part int, line []b
 }
 
 // part returns the result of a part.
-func (f Folder) part(ctx context.Context, p *analyze.Plan, part int) ([]byte, error) {
+func (f Folder) part(ctx context.Context, p *Plan, part int) ([]byte, error) {
 	line, err := f.read(ctx, f.partKey(part))
 	if err != nil {
 		return nil, err
@@ -178,17 +174,33 @@ func (f Folder) Missing(ctx context.Context, from, to int) ([]int, error) {
 	return out, nil
 }
 
-// Answers reads the answers; false: there are none yet.
-func (f Folder) Answers(ctx context.Context, p *analyze.Plan) (*analyze.Answers, bool, error) {
+// Answers reads what Work.Finish returned for the plan with an ID; false: there is nothing
+// yet.
+func (f Folder) Answers(ctx context.Context, id string) ([]byte, bool, error) {
 	text, err := f.read(ctx, f.AnswersKey())
 	if errors.Is(err, objstore.ErrNotFound) {
 		return nil, false, nil
 	}
-	if err != nil {
-		return nil, false, err
+	if err == nil {
+		err = checkAnswers(id, text)
 	}
-	a, err := p.DecodeAnswers(text)
-	return a, err == nil, err
+	return text, err == nil, err
+}
+
+// Clear removes all of the folder, the plan last.
+func (f Folder) Clear(ctx context.Context) error {
+	for in, err := range f.Bucket.List(ctx, f.Dir) {
+		if err != nil {
+			return err
+		}
+		if in.Key == f.PlanKey() {
+			continue
+		}
+		if err := f.Bucket.Delete(ctx, in.Key); err != nil {
+			return err
+		}
+	}
+	return f.Bucket.Delete(ctx, f.PlanKey())
 }
 
 // Failures returns what failed in a run.

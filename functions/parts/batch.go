@@ -1,10 +1,9 @@
-package analyze
+package parts
 
 import (
 	"fmt"
 	"strings"
 
-	"github.com/farread/farread/analyze"
 	"github.com/farread/farread/formats"
 )
 
@@ -25,7 +24,7 @@ const (
 
 // Batches cuts the parts that are missing, in order, into batches of so many decoded bytes,
 // larger ones only if there were more than MaxBatches. 0 bytes mean 64 to 256 MiB.
-func Batches(p *analyze.Plan, missing []int, bytes int64) ([]Batch, error) {
+func Batches(p *Plan, missing []int, bytes int64) ([]Batch, error) {
 	if p.Parts > MaxParts {
 		return nil, fmt.Errorf("%d parts, %d at most: %w", p.Parts, MaxParts, formats.ErrTooLarge)
 	}
