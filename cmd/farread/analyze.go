@@ -90,6 +90,7 @@ type analysis struct {
 	late       error // behind bytes on stdout, which cannot be taken back
 	explain    bool
 	estimate   estimate
+	forecast   forecast
 	out        string
 	cloud      elsewhere
 	items      itemsQuestion
@@ -175,7 +176,7 @@ func (x *analysis) check() (list []analyze.Stat, format string, err error) {
 	if _, _, err := x.windows(); err != nil {
 		return nil, "", err
 	}
-	if err := x.estimate.check(x.explain); err != nil {
+	if err := x.estimate.check(x.explain, x.cloud.on != ""); err != nil {
 		return nil, "", err
 	}
 	if x.out == "" {
@@ -219,6 +220,7 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 	if a, ok := j.(*analyze.Array); ok {
 		x.a.searched(a.Report())
 	}
+	x.forecast.opened = x.a.counter.Stats()
 	if x.explain {
 		return x.tell(ctx, args[0], j)
 	}
@@ -295,6 +297,7 @@ func (x *analysis) array(ctx context.Context, t *frameContent, arr *farread.Arra
 		return nil, err
 	}
 	x.cloud.source = x.sourceOf(t.uri, src)
+	x.storedAs(arr.Array)
 	over, every, err := x.windows()
 	if err != nil {
 		return nil, err
@@ -322,6 +325,7 @@ func (x *analysis) array(ctx context.Context, t *frameContent, arr *farread.Arra
 // results runs the job.
 func (x *analysis) results(ctx context.Context, j analyze.Work) (*analyze.Answers, error) {
 	if x.cloud.on != "" {
+		x.cloud.before = func(parts, batches int) error { return x.foretell(ctx, j, parts, batches) }
 		return x.cloud.run(ctx, x.a, j)
 	}
 	size := j.Bytes()
@@ -374,6 +378,11 @@ type analysisPlan struct {
 
 // tell tells what would be read.
 func (x *analysis) tell(ctx context.Context, uri string, j analyze.Work) error {
+	if x.cloud.on != "" {
+		if err := x.cloud.fits(j); err != nil {
+			return err
+		}
+	}
 	list, err := j.Explain(ctx)
 	if err != nil {
 		return err
@@ -382,7 +391,7 @@ func (x *analysis) tell(ctx context.Context, uri string, j analyze.Work) error {
 	for _, q := range list {
 		p.Bytes += q.Len
 	}
-	if p.estimated, err = x.estimate.of(uri, cost.Work{Parts: p.Parts, Requests: int64(p.Requests), Stored: p.Bytes, Decoded: j.Bytes()}); err != nil {
+	if p.estimated, err = x.estimated(uri, cost.Work{Parts: p.Parts, Requests: int64(p.Requests), Stored: p.Bytes, Decoded: j.Bytes()}); err != nil {
 		return err
 	}
 	head, tail := "", ""

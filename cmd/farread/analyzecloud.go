@@ -22,6 +22,8 @@ type elsewhere struct {
 	stop     bool
 	batch    sizeFlag
 	source   analyze.Source // what is analyzed
+	// before is told of a run before it starts.
+	before func(parts, batches int) error
 }
 
 func (e *elsewhere) register(c *cobra.Command) {
@@ -64,6 +66,17 @@ type planner interface {
 	Plan(src analyze.Source) *analyze.Plan
 }
 
+// fits refuses what a state machine does not run.
+func (e *elsewhere) fits(w analyze.Work) error {
+	if _, ok := w.(planner); !ok {
+		return fmt.Errorf("--on takes b2nd arrays only: %w", formats.ErrUnsupported)
+	}
+	if scheme, _, ok := strings.Cut(e.source.URI, "://"); !ok || strings.EqualFold(scheme, "file") {
+		return usagef("--on: a file of this machine is read only here; want s3:// or https://")
+	}
+	return nil
+}
+
 // A cloudRun is an analysis on a state machine.
 type cloudRun struct {
 	a    *app
@@ -76,13 +89,10 @@ type cloudRun struct {
 
 // run returns the answers of a state machine.
 func (e *elsewhere) run(ctx context.Context, a *app, w analyze.Work) (*analyze.Answers, error) {
-	p, ok := w.(planner)
-	if !ok {
-		return nil, fmt.Errorf("--on takes b2nd arrays only: %w", formats.ErrUnsupported)
+	if err := e.fits(w); err != nil {
+		return nil, err
 	}
-	if scheme, _, ok := strings.Cut(e.source.URI, "://"); !ok || strings.EqualFold(scheme, "file") {
-		return nil, usagef("--on: a file of this machine is read only here; want s3:// or https://")
-	}
+	p := w.(planner)               //nolint:errcheck,forcetypeassert // it fits
 	if p.Parts() == 0 && !e.stop { // the index has all answers
 		return p.Run(ctx, analyze.Options{})
 	}
@@ -169,6 +179,9 @@ func (r *cloudRun) start(ctx context.Context, bucket string) (run string, x *mac
 	list, err := fn.Batches(r.plan, missing, int64(r.e.batch))
 	if err != nil {
 		return "", nil, usagef("--part-size %s: %s", human.Size(r.plan.Array.PartBytes), err)
+	}
+	if err := r.e.before(len(missing), len(list)); err != nil {
+		return "", nil, err
 	}
 	if err := r.dir.PutPlan(ctx, r.plan); err != nil {
 		return "", nil, err
