@@ -91,6 +91,7 @@ type analysis struct {
 	explain    bool
 	estimate   estimate
 	forecast   forecast
+	meant      *sourceOfMeaning
 	out        string
 	cloud      elsewhere
 	items      itemsQuestion
@@ -238,7 +239,7 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 			return nil
 		}
 		if err == nil {
-			err = answers.Write(out, format, results, int64(x.a.flags.maxMemory)/4)
+			err = x.write(ctx, out, format, j, results)
 		}
 	}
 	if s, ok := out.(*sink.Stream); ok && err != nil && s.Wrote() {
@@ -298,6 +299,7 @@ func (x *analysis) array(ctx context.Context, t *frameContent, arr *farread.Arra
 	}
 	x.cloud.source = x.sourceOf(t.uri, src)
 	x.storedAs(arr.Array)
+	x.meant = &sourceOfMeaning{arr, box}
 	over, every, err := x.windows()
 	if err != nil {
 		return nil, err
