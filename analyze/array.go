@@ -237,6 +237,10 @@ func (j *Array) Bytes() int64 {
 // Shape returns the shape of the answers: the cells along the axes that remain.
 func (j *Array) Shape() []int64 { return j.plan.Shape }
 
+// Windows returns how many items a cell has along each axis of the result of the box; 0: the
+// axis is reduced as a whole.
+func (j *Array) Windows() []int64 { return slices.Clone(j.plan.Windows) }
+
 // Report says what is read. Chunks that the statistics answer are not.
 func (j *Array) Report() b2nd.SearchReport {
 	r := j.scan.Report(slices.Concat(j.parts...))

@@ -90,6 +90,8 @@ type analysis struct {
 	late       error // behind bytes on stdout, which cannot be taken back
 	explain    bool
 	estimate   estimate
+	forecast   forecast
+	meant      *sourceOfMeaning
 	out        string
 	cloud      elsewhere
 	source     analyze.Source // what a state machine is to read
@@ -176,7 +178,7 @@ func (x *analysis) check() (list []analyze.Stat, format string, err error) {
 	if _, _, err := x.windows(); err != nil {
 		return nil, "", err
 	}
-	if err := x.estimate.check(x.explain); err != nil {
+	if err := x.estimate.check(x.explain, x.cloud.on != ""); err != nil {
 		return nil, "", err
 	}
 	if x.out == "" {
@@ -220,6 +222,7 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 	if a, ok := j.(*analyze.Array); ok {
 		x.a.searched(a.Report())
 	}
+	x.forecast.opened = x.a.counter.Stats()
 	if x.explain {
 		return x.tell(ctx, args[0], j)
 	}
@@ -237,7 +240,7 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 			return nil
 		}
 		if err == nil {
-			err = answers.Write(out, format, results, int64(x.a.flags.maxMemory)/4)
+			err = x.write(ctx, out, format, j, results)
 		}
 	}
 	if s, ok := out.(*sink.Stream); ok && err != nil && s.Wrote() {
@@ -296,6 +299,8 @@ func (x *analysis) array(ctx context.Context, t *frameContent, arr *farread.Arra
 		return nil, err
 	}
 	x.source = x.sourceOf(t.uri, src)
+	x.storedAs(arr.Array)
+	x.meant = &sourceOfMeaning{arr, box}
 	over, every, err := x.windows()
 	if err != nil {
 		return nil, err
@@ -323,6 +328,7 @@ func (x *analysis) array(ctx context.Context, t *frameContent, arr *farread.Arra
 // results runs the job.
 func (x *analysis) results(ctx context.Context, j analyze.Work) (*analyze.Answers, error) {
 	if x.cloud.on != "" {
+		x.cloud.before = func(parts, batches int) error { return x.foretell(ctx, j, parts, batches) }
 		return x.elsewhere(ctx, j)
 	}
 	size := j.Bytes()
@@ -375,6 +381,11 @@ type analysisPlan struct {
 
 // tell tells what would be read.
 func (x *analysis) tell(ctx context.Context, uri string, j analyze.Work) error {
+	if x.cloud.on != "" {
+		if err := x.fits(j); err != nil {
+			return err
+		}
+	}
 	list, err := j.Explain(ctx)
 	if err != nil {
 		return err
@@ -383,7 +394,7 @@ func (x *analysis) tell(ctx context.Context, uri string, j analyze.Work) error {
 	for _, q := range list {
 		p.Bytes += q.Len
 	}
-	if p.estimated, err = x.estimate.of(uri, cost.Work{Parts: p.Parts, Requests: int64(p.Requests), Stored: p.Bytes, Decoded: j.Bytes()}); err != nil {
+	if p.estimated, err = x.estimated(uri, cost.Work{Parts: p.Parts, Requests: int64(p.Requests), Stored: p.Bytes, Decoded: j.Bytes()}); err != nil {
 		return err
 	}
 	head, tail := "", ""

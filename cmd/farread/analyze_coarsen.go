@@ -48,6 +48,10 @@ func isStreamed(format string, list []analyze.Stat) bool {
 func (x *analysis) stream(ctx context.Context, j *analyze.Array, out sink.Sink, format string) error {
 	r := j.Answer()
 	o := render.ArrayOptions{Format: format, Memory: int64(x.a.flags.maxMemory) / 4, Cubes: x.coarsen != nil}
+	var err error
+	if o.Layers, err = x.layers(ctx, format, j, []analyze.Result{r}); err != nil {
+		return err
+	}
 	return render.Array(out, r.Type, r.Shape, o, func(put func(p []byte) error) error {
 		j.Stream(put)
 		_, err := x.results(ctx, j)

@@ -19,17 +19,21 @@ type estimate struct {
 }
 
 func (e *estimate) register(f *pflag.FlagSet) {
-	f.StringToStringVar(&e.assume, "assume", nil, "with --explain: other rates and prices, a list of `NAME=VALUE` such as latency=80ms,bandwidth=1e9,gb-second=1.1e-5")
-	f.IntVar(&e.cloud, "cloud", 0, "with --explain: also what `N` workers on Step Functions would take, and cost")
+	f.StringToStringVar(&e.assume, "assume", nil, "with --explain or --on: other rates and prices, a list of `NAME=VALUE` such as latency=80ms,bandwidth=1e9,gb-second=1.1e-5")
+	f.IntVar(&e.cloud, "cloud", 0, "with --explain or --on: what `N` workers on Step Functions would take, and cost")
+	f.Lookup("cloud").DefValue = "with --on 1000"
 }
 
 // check refuses what the model does not know, before anything is opened.
-func (e *estimate) check(explain bool) error {
+func (e *estimate) check(explain, on bool) error {
 	switch {
-	case !explain && (e.assume != nil || e.cloud != 0):
-		return usagef("--assume and --cloud go with --explain")
+	case !explain && !on && (e.assume != nil || e.cloud != 0):
+		return usagef("--assume and --cloud go with --explain, and --on")
 	case e.cloud < 0:
 		return usagef("--cloud %d: want workers, such as 100", e.cloud)
+	}
+	if on && e.cloud == 0 {
+		e.cloud = defaultWorkers
 	}
 	r := cost.Default(true, 1)
 	if err := r.Assume(e.assume); err != nil {
@@ -78,8 +82,10 @@ func (e *estimated) lines() string {
 	if b == nil {
 		return out
 	}
-	out += fmt.Sprintf("about %.3g s on %s of %.2f GB, %.3g s a part: %.3g GB-seconds, %.3g $ (compute %.3g, requests %.3g, steps %.3g; list prices of %s)\n",
-		b.Seconds, human.Plural(int64(b.Workers), "worker"), r.WorkerMemory, b.Part, b.GBSeconds, b.Dollars, b.Compute+b.Calls, b.Reads+b.Writes, b.Steps, e.Prices)
+	out += fmt.Sprintf("about %.3g s on %s of %.2f GB, %.3g s the first call: %.3g GB-seconds, %.3g $ (compute %.3g, requests %.3g, steps %.3g; list prices of %s)\n",
+		b.Seconds, human.Plural(int64(b.Workers), "worker"), r.WorkerMemory, b.Batch, b.GBSeconds, b.Dollars, b.Compute+b.Calls, b.Reads+b.Writes, b.Steps, e.Prices)
+	out += fmt.Sprintf("in %s, %s, %s, %s and %s\n", human.Plural(b.Invocations, "call"), human.Plural(b.Transitions, "transition"),
+		human.Plural(b.Gets, "GET"), human.Plural(b.Puts, "PUT"), human.Plural(b.Lists, "LIST"))
 	for _, l := range b.Limits {
 		out += "beyond a limit: " + l + "\n"
 	}

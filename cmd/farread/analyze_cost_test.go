@@ -20,11 +20,11 @@ func TestAnalyzeCost(t *testing.T) {
 	if p.Seconds != 2+4 || p.Rates.Cores != 3 {
 		t.Errorf("%+v", p)
 	}
-	if b == nil || p.Parts != 3 || b.Workers != 2 || b.Part != 1+4 || b.Steps != 3 || b.Compute != b.GBSeconds {
+	if b == nil || p.Parts != 3 || b.Workers != 1 || b.Transitions != 3+2 || b.Steps != 2.5 || b.Compute != b.GBSeconds || b.Invocations != 2 || b.Puts != 3+1 {
 		t.Errorf("%+v", b)
 	}
 	text := run(t, args...)
-	if !strings.Contains(text, "\nabout ") || !strings.Contains(text, "on each of 3 processors (--assume)\nabout ") || !strings.Contains(text, "list prices of 2025-01)\n") {
+	if !strings.Contains(text, "\nabout ") || !strings.Contains(text, "on each of 3 processors (--assume)\nabout ") || !strings.Contains(text, "list prices of 2025-01)\nin 2 calls, 5 transitions, ") {
 		t.Errorf("%q", text)
 	}
 	for want, more := range map[string][]string{

@@ -15,15 +15,20 @@ type planner interface {
 	Plan(src analyze.Source) *analyze.Plan
 }
 
+// fits refuses what a state machine does not run.
+func (x *analysis) fits(w analyze.Work) error {
+	if _, ok := w.(planner); !ok {
+		return fmt.Errorf("--on takes b2nd arrays only: %w", formats.ErrUnsupported)
+	}
+	return x.cloud.remote(x.source.URI)
+}
+
 // elsewhere returns the answers of a state machine.
 func (x *analysis) elsewhere(ctx context.Context, w analyze.Work) (*analyze.Answers, error) {
-	p, ok := w.(planner)
-	if !ok {
-		return nil, fmt.Errorf("--on takes b2nd arrays only: %w", formats.ErrUnsupported)
-	}
-	if err := x.cloud.remote(x.source.URI); err != nil {
+	if err := x.fits(w); err != nil {
 		return nil, err
 	}
+	p := w.(planner) //nolint:errcheck,forcetypeassert // it fits
 	if p.Parts() == 0 && !x.cloud.stop { // the index has all answers
 		return p.Run(ctx, analyze.Options{})
 	}

@@ -115,11 +115,20 @@ func analyzeOn(t *testing.T) {
 		t.Errorf("exit %d %s%s, want %s", r.code, r.stdout, r.stderr, want)
 	}
 	broken.Store(-1)
-	if got, want := run(t, on...), run(t, append(ask, "--over", "1")...); got != want {
-		t.Errorf("%s, want %s", got, want)
+	r = runner{}.run(t, on...)
+	if want := run(t, append(ask, "--over", "1")...); r.code != 0 || r.stdout != want || !strings.HasPrefix(r.stderr, "2 parts in 1 call, 144 B to read: about ") || strings.Count(r.stderr, "\n") != 1 {
+		t.Errorf("%+v, want %s", r, want)
+	}
+	// What would be done is told, and nothing is started.
+	before := len(s.Calls())
+	var p analysisPlan
+	if err := json.Unmarshal([]byte(run(t, append(on, "--where", "v > 5", "--explain", "--json")...)), &p); err != nil || p.Cloud == nil {
+		t.Fatalf("%v %+v", err, p)
+	}
+	if b := p.Cloud; p.Parts != 3 || b.Invocations != 2+1 || b.Transitions != 3+2*2 || b.Puts != 4 || b.Lists != 3 || b.Workers != 2 || len(s.Calls()) != before {
+		t.Errorf("%+v", b)
 	}
 	// What the index answers needs no machine.
-	before := len(s.Calls())
 	if got := run(t, "analyze", "s3://data/x.b2nd", "--stats", "count", "--json", "--on", machineARN, "--work", "s3://work"); got != `{"count":60}`+"\n" || len(s.Calls()) != before {
 		t.Error(got, s.Calls())
 	}
@@ -144,7 +153,7 @@ func analyzeOnInterrupt(t *testing.T) {
 		}()
 		code := a.main(on, interrupts, time.Minute)
 		close(done)
-		if code != exitInterrupted || !strings.HasPrefix(errs.String(), "the run goes on: ") {
+		if code != exitInterrupted || !strings.Contains(errs.String(), "the run goes on: ") {
 			t.Errorf("exit %d %s", code, errs.String())
 		}
 	}
@@ -178,6 +187,7 @@ func TestAnalyzeOnRefused(t *testing.T) {
 		"--jobs is for a run on":    {"--on", machineARN, "--work", "s3://b", "--jobs", "3"},
 		"--checkpoint is for a run": {"--on", machineARN, "--work", "s3://b", "--checkpoint", filepath.Join(t.TempDir(), "x")},
 		"a file of this machine":    {"--on", machineARN, "--work", "s3://b"},
+		"is read only here; want":   {"--on", machineARN, "--work", "s3://b", "--explain"},
 	} {
 		refused(t, exitUsage, want, append([]string{"analyze", plain, "--stats", "sum"}, args...)...)
 	}

@@ -21,6 +21,8 @@ type elsewhere struct {
 	on, work string
 	stop     bool
 	batch    sizeFlag
+	// before is told of a run before it starts; nil: nobody is told.
+	before func(parts, batches int) error
 }
 
 func (e *elsewhere) register(c *cobra.Command) {
@@ -168,6 +170,11 @@ func (r *machineRun) start(ctx context.Context, bucket string) (run string, x *m
 	list, err := parts.Batches(r.plan, missing, int64(r.e.batch))
 	if err != nil {
 		return "", nil, usagef("--part-size: %s", err)
+	}
+	if r.e.before != nil {
+		if err := r.e.before(len(missing), len(list)); err != nil {
+			return "", nil, err
+		}
 	}
 	if err := r.dir.PutPlan(ctx, r.plan); err != nil {
 		return "", nil, err

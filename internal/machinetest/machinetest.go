@@ -16,6 +16,7 @@ type Machine struct {
 	Invoke func(function string, payload []byte) (answer []byte, err *Error) // calls a function
 	Read   func(bucket, key string) ([]byte, error)                          // reads an object
 	Jobs   int                                                               // items of a map that run at the same time; 0: 1
+	Enter  func(state string)                                                // told of what is paid: states, each try of them, and "" for each execution; nil: not told
 
 	def states
 }
@@ -104,13 +105,20 @@ func (m *Machine) Run(name string, input any) (any, *Error) {
 	return m.run(&m.def, scope{input, map[string]any{"Execution": map[string]any{"Name": name}}})
 }
 
+func (m *Machine) enter(state string) {
+	if m.Enter != nil {
+		m.Enter(state)
+	}
+}
+
 func (m *Machine) run(def *states, in scope) (any, *Error) {
+	m.enter("")
 	for at := def.StartAt; ; {
 		s := def.States[at]
 		if s == nil {
 			return nil, &Error{"States.Runtime", "no state " + at}
 		}
-		out, err := m.state(s, in)
+		out, err := m.state(at, s, in)
 		switch {
 		case err != nil:
 			k := slices.IndexFunc(s.Catch, func(c struct {
@@ -145,9 +153,10 @@ func matches(names []string, err *Error) bool {
 }
 
 // state runs a state, with its retries.
-func (m *Machine) state(s *state, in scope) (any, *Error) {
+func (m *Machine) state(name string, s *state, in scope) (any, *Error) {
 	tries := make([]int, len(s.Retry))
 	for {
+		m.enter(name)
 		out, err := m.once(s, in)
 		if err == nil && s.ResultSelector != nil {
 			return m.fill(s.ResultSelector, scope{out, in.context})

@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/internal/bitmap"
 )
 
 // A Kind is what the values of a column are.
@@ -169,7 +170,7 @@ func (x *Writer) page(c *Column, rows int, v *Values) error {
 		body = append(binary.LittleEndian.AppendUint32(body, uint32(len(runs))), runs...)
 	}
 	if c.Kind == Bool {
-		body = append(body, packed(v.Data)...)
+		body = append(body, bitmap.Pack(v.Data)...)
 	} else {
 		body = append(body, v.Data...)
 	}
@@ -204,17 +205,6 @@ func levels(rows int, valid []bool) []byte {
 			out = append(out, 0)
 		}
 		at += n
-	}
-	return out
-}
-
-// packed is a bit for each byte.
-func packed(p []byte) []byte {
-	out := make([]byte, (len(p)+7)/8)
-	for i, v := range p {
-		if v != 0 {
-			out[i/8] |= 1 << (i % 8)
-		}
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/internal/arrowipc"
+	"github.com/farread/farread/internal/bitmap"
 )
 
 const (
@@ -276,7 +277,7 @@ func (c *arrowColumn) add(p []byte, rows int64, nodes *[]arrowipc.Node, buffers 
 	case c.d.Opaque():
 		more = [][]byte{p}
 	case c.d.Kind() == dtype.Bool:
-		more = [][]byte{packed(p)}
+		more = [][]byte{bitmap.Pack(p)}
 	case c.d.Kind() == dtype.Text:
 		more = c.texts(p)
 	case c.missing():
@@ -291,17 +292,6 @@ func (c *arrowColumn) add(p []byte, rows int64, nodes *[]arrowipc.Node, buffers 
 	*nodes = append(*nodes, n)
 	*buffers = append(append(*buffers, valid), more...)
 	return nil
-}
-
-// packed is a bit for each byte.
-func packed(p []byte) []byte {
-	out := make([]byte, (len(p)+7)/8)
-	for i, v := range p {
-		if v != 0 {
-			out[i/8] |= 1 << (i % 8)
-		}
-	}
-	return out
 }
 
 // texts are offsets and UTF-8.

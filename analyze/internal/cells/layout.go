@@ -12,9 +12,12 @@ import (
 // A Layout says which cell each item of a box is in. It is immutable and safe for
 // concurrent use.
 type Layout struct {
-	Box    nd.Box
-	Shape  []int64 // of the result: cells along the axes that remain
-	Cells  int64   // product of Shape
+	Box   nd.Box
+	Shape []int64 // of the result: cells along the axes that remain
+	Cells int64   // product of Shape
+	// Windows are the items of a cell along each axis of the result of the box; 0: all.
+	Windows []int64
+
 	counts []int64 // items along each axis of the array
 	window []int64 // items of a cell along each axis of the array, but for the last cell
 	along  []int64 // cells along each axis of the array
@@ -57,7 +60,7 @@ func NewLayout(box nd.Box, over []int, every []int64) (*Layout, error) {
 }
 
 func layout(box nd.Box, windows []int64) (*Layout, error) {
-	l := &Layout{Box: box, Shape: []int64{}, counts: box.Counts()}
+	l := &Layout{Box: box, Shape: []int64{}, Windows: make([]int64, len(box.OutShape)), counts: box.Counts()}
 	next := 0 // axis of the result
 	for _, n := range l.counts {
 		w, keep := max(n, 1), false
@@ -69,6 +72,9 @@ func layout(box nd.Box, windows []int64) (*Layout, error) {
 				w, keep = 1, true
 			default:
 				w, keep = windows[next], true
+			}
+			if keep {
+				l.Windows[next] = w
 			}
 			next++
 		}

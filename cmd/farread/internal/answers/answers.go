@@ -13,6 +13,7 @@ import (
 
 	"github.com/farread/farread/analyze"
 	"github.com/farread/farread/formats"
+	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/internal/render"
@@ -21,8 +22,8 @@ import (
 // Formats are the names of the formats that Write knows, besides render.Text.
 func Formats() []string { return []string{render.JSON, render.CSV, render.Npy, render.B2nd, Parquet} }
 
-// Write writes answers. memory bounds the buffers of a b2nd.
-func Write(w io.Writer, format string, a *analyze.Answers, memory int64) error {
+// Write writes answers. memory bounds the buffers of a b2nd, which gets the layers.
+func Write(w io.Writer, format string, a *analyze.Answers, memory int64, layers []cframe.Metalayer) error {
 	shape, list := a.Shape, a.Results
 	switch format {
 	case render.JSON:
@@ -42,7 +43,7 @@ func Write(w io.Writer, format string, a *analyze.Answers, memory int64) error {
 	if len(list) == 1 { // a plain array
 		shape = list[0].Shape
 	}
-	return render.Array(w, d, shape, render.ArrayOptions{Format: format, Memory: memory}, func(put func(p []byte) error) error {
+	return render.Array(w, d, shape, render.ArrayOptions{Format: format, Memory: memory, Layers: layers}, func(put func(p []byte) error) error {
 		return put(items)
 	})
 }

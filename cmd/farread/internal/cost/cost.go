@@ -1,6 +1,8 @@
 // Package cost estimates what an analysis takes before anything is read: seconds here, and
-// on many workers seconds, GB-seconds and dollars. It is a model of a few rates, which are
-// told with each estimate and can be replaced; it measures nothing.
+// on many workers requests, seconds, GB-seconds and dollars. It is a model of a few rates,
+// which are told with each estimate and can be replaced. Tests hold it against small runs
+// of the engine: its counts are those of a run in which nothing fails, its seconds lie
+// within a quarter.
 package cost
 
 import (
@@ -19,6 +21,12 @@ type Work struct {
 	Requests int64
 	Stored   int64 // bytes that are read
 	Decoded  int64 // bytes that come out of them
+
+	// Of a run on workers elsewhere.
+	Batches   int   // calls that make parts; 0: a part each
+	Open      int64 // requests that open the source and plan, which each worker makes again
+	OpenBytes int64 // of those
+	Phases    int64 // how many of those follow one another; 0: all
 }
 
 // Rates are what the model assumes.
@@ -36,24 +44,30 @@ type Rates struct {
 	Start           float64 `json:"start"`   // seconds until a worker reads
 	Ramp            float64 `json:"ramp"`    // workers that begin a second
 	Timeout         float64 `json:"timeout"` // seconds that a worker has
+	Retries         float64 `json:"retries"` // calls that fail and are made again, for each call
 
 	Prices
 }
 
 // Prices are in dollars: list prices of us-east-1, without free tiers and discounts.
+//
+// They were looked up again on 2026-11-28 in stored pages, and none is another one:
+//   - GB-second: the first tier, up to 7.5e9 a month (aws.amazon.com/blogs/compute, tiered
+//     pricing; cloudchipr.com, 2024). The Lambda page of 2026-06-18 is stored without its
+//     table; it says that initialization is billed, so Start is.
+//   - Transition: aws.amazon.com/step-functions/pricing, not dated: 0.025 for 1,000, retries
+//     are further ones. Whether a start counts is not said there; here it does.
+//   - PUT and LIST, GET: c3x.dev/blog/s3-request-fees-explained, not dated.
 type Prices struct {
 	GBSecond   float64 `json:"gb_second"` // Lambda, arm64
 	Invocation float64 `json:"invocation"`
-	Get        float64 `json:"get"` // S3
-	Put        float64 `json:"put"`
+	Get        float64 `json:"get"`        // S3
+	Put        float64 `json:"put"`        // and of a page of a list
 	Transition float64 `json:"transition"` // Step Functions, standard
 }
 
 // PricesOf is the month of the prices that Default has.
 const PricesOf = "2025-01"
-
-// transitions are those of a child of a map.
-const transitions = 2
 
 // Default returns the rates of a store at hand, or of files of this machine. Decoding is what
 // mean, std, min and max of a b2nd of float32 with zstd 1 took on one processor.
@@ -74,7 +88,7 @@ func (r *Rates) fields() map[string]*float64 {
 	return map[string]*float64{
 		"decode": &r.Decode, "latency": &r.Latency, "bandwidth": &r.Bandwidth, "in-flight": &r.InFlight, "cores": &r.Cores,
 		"worker-bandwidth": &r.WorkerBandwidth, "worker-memory": &r.WorkerMemory, "worker-cores": &r.WorkerCores,
-		"start": &r.Start, "ramp": &r.Ramp, "timeout": &r.Timeout,
+		"start": &r.Start, "ramp": &r.Ramp, "timeout": &r.Timeout, "retries": &r.Retries,
 		"gb-second": &r.GBSecond, "invocation": &r.Invocation, "get": &r.Get, "put": &r.Put, "transition": &r.Transition,
 	}
 }
@@ -95,7 +109,7 @@ func (r *Rates) Assume(list map[string]string) error {
 		if d, bad := time.ParseDuration(list[name]); err != nil && bad == nil {
 			v, err = d.Seconds(), nil
 		}
-		free := slices.Contains([]string{"gb-second", "invocation", "get", "put", "transition", "latency", "start"}, name)
+		free := slices.Contains([]string{"gb-second", "invocation", "get", "put", "transition", "latency", "start", "retries"}, name)
 		if err != nil || math.IsInf(v, 0) || !(v > 0 || v == 0 && free) {
 			return fmt.Errorf("%s=%q: want a number, such as %s=%v", name, list[name], name, *to)
 		}
@@ -111,57 +125,4 @@ func (r *Rates) Seconds(w Work) float64 {
 		return 0
 	}
 	return r.Latency + max(float64(w.Requests)*r.Latency/r.InFlight, float64(w.Stored)/r.Bandwidth, float64(w.Decoded)/(r.Decode*r.Cores))
-}
-
-// A Bill is what a work takes on workers elsewhere.
-type Bill struct {
-	Workers   int     `json:"workers"` // at the same time
-	Seconds   float64 `json:"seconds"`
-	Part      float64 `json:"part_seconds"` // of the worker of a part
-	GBSeconds float64 `json:"gb_seconds"`
-	Dollars   float64 `json:"dollars"` // the sum of those below
-
-	Compute float64 `json:"compute_dollars"`
-	Calls   float64 `json:"invocation_dollars"`
-	Reads   float64 `json:"get_dollars"`
-	Writes  float64 `json:"put_dollars"`
-	Steps   float64 `json:"transition_dollars"`
-
-	// Limits are those that the work does not keep.
-	Limits []string `json:"limits,omitempty"`
-}
-
-// Limits of Step Functions.
-const (
-	MaxChildren = 10_000 // of a map, at the same time
-	MaxPayload  = 256 << 10
-	MaxHistory  = 25_000
-)
-
-// On estimates a work on so many workers, each of which takes a part after the other. A part
-// is read, and its result written; one worker more merges.
-func (r *Rates) On(w Work, workers int) Bill {
-	if w.Parts == 0 {
-		return Bill{}
-	}
-	parts := float64(w.Parts)
-	b := Bill{Workers: min(workers, w.Parts)}
-	b.Part = r.Start + max(float64(w.Stored)/parts/r.WorkerBandwidth, float64(w.Decoded)/parts/(r.Decode*r.WorkerCores), float64(w.Requests)/parts*r.Latency/r.InFlight)
-	waves := math.Ceil(parts / float64(b.Workers))
-	merge := r.Start + parts*r.Latency/r.InFlight
-	b.Seconds = float64(b.Workers)/r.Ramp + waves*b.Part + merge
-	b.GBSeconds = (parts*b.Part + merge) * r.WorkerMemory
-	b.Compute = b.GBSeconds * r.GBSecond
-	b.Calls = (parts + 1) * r.Invocation
-	b.Reads = (float64(w.Requests) + parts) * r.Get
-	b.Writes = (parts + 1) * r.Put
-	b.Steps = parts * transitions * r.Transition
-	b.Dollars = b.Compute + b.Calls + b.Reads + b.Writes + b.Steps
-	if b.Part > r.Timeout {
-		b.Limits = append(b.Limits, fmt.Sprintf("a part takes %.0f s of %.0f: make parts smaller", b.Part, r.Timeout))
-	}
-	if b.Workers > MaxChildren {
-		b.Limits = append(b.Limits, fmt.Sprintf("%d workers of %d at the same time", b.Workers, MaxChildren))
-	}
-	return b
 }
