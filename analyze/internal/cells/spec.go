@@ -147,6 +147,11 @@ func (s *Stat) parseHist(args []string) error {
 	case !(s.From < s.To) || math.IsInf(s.To-s.From, 0):
 		return fmt.Errorf("range %s: want two finite numbers, the first one less", args[1])
 	}
+	for edges := s.edges(); len(edges) > 1; edges = edges[1:] {
+		if !(edges[0] < edges[1]) {
+			return fmt.Errorf("range %s: too narrow for %d bins", args[1], s.Bins)
+		}
+	}
 	return nil
 }
 
