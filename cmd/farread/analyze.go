@@ -35,7 +35,7 @@ memory and on all processors:
                  bits, and an error beyond
   hist(N,A:B)    counts in N bins of equal width from A to B, as numpy.histogram
   quantiles(Q,…) items of these ranks from 0 to 1, within 1/512 of each, relative;
-                 the least and the greatest item are exact
+                 the least and the greatest item are exact; without Q 0.01, 0.5, 0.99
 Of items with members each names one: mean(.temp), hist(.temp,64,0:50). Complex
 numbers have count, nan, sum and mean, times count, nan and extremes.
 

@@ -255,6 +255,11 @@ func TestParseStats(t *testing.T) {
 	if want := []string{"count", "mean(.a.b)", "hist", "quantiles(.x)"}; !slices.Equal(keys, want) {
 		t.Errorf("%v, want %v", keys, want)
 	}
+	for short, want := range map[string]string{"quantiles": "quantiles(0.01,0.5,0.99)", "quantiles(.ms)": "quantiles(.ms,0.01,0.5,0.99)"} {
+		if got := stats(t, short)[0].String(); got != want {
+			t.Errorf("%s is %s, want %s", short, got, want)
+		}
+	}
 	for bad, want := range map[string]string{
 		"":                                   `stat ""`,
 		"count,":                             `stat ""`,
@@ -272,7 +277,7 @@ func TestParseStats(t *testing.T) {
 		"hist(4,-1e308:1e308)":               "range",
 		"hist(4,1e16:1.0000000000000004e16)": "range 1e16:1.0000000000000004e16: too narrow for 4 bins",
 		"hist(64,0:1e-322)":                  "too narrow for 64 bins",
-		"quantiles":                          "from 0 to 1",
+		"quantiles()":                        `"": want a number from 0 to 1`,
 		"quantiles(2)":                       `"2": want`,
 		"quantiles(0.5,0.5)":                 "0.5 is there twice",
 		"quantiles(nan)":                     `"nan"`,

@@ -156,8 +156,11 @@ func (s *Stat) parseHist(args []string) error {
 }
 
 func (s *Stat) parseRanks(args []string) error {
-	if len(args) == 0 || len(args) > maxRanks {
-		return fmt.Errorf("want numbers from 0 to 1, as in quantiles(0.01,0.5,0.99)")
+	if len(args) == 0 {
+		args = []string{"0.01", "0.5", "0.99"}
+	}
+	if len(args) > maxRanks {
+		return fmt.Errorf("%d numbers: want at most %d", len(args), maxRanks)
 	}
 	for i, a := range args {
 		if q, err := strconv.ParseFloat(a, 64); err != nil || !(q >= 0 && q <= 1) {
