@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -181,6 +183,9 @@ func (x *analysis) check() (list []analyze.Stat, format string, err error) {
 	if x.out == "" {
 		x.out = "-"
 	}
+	if x.checkpoint != "" && isSameFile(x.checkpoint, x.out) {
+		return nil, "", usagef("--checkpoint and -o are one file: %s", human.Printable(x.out))
+	}
 	known := append(answers.Formats(), render.Text)
 	switch format = x.sel.format; {
 	case format != "" && !slices.Contains(known, format):
@@ -275,7 +280,7 @@ func (x *analysis) job(ctx context.Context, c content, list []analyze.Stat, form
 			return x.array(ctx, t, arr, list)
 		}
 	}
-	return nil, fmt.Errorf("analyze takes a b2nd array, a series, items of a Bloscpack file, or a gulp, and this is a %s: %w", c.dataset().Format(), formats.ErrUnsupported)
+	return nil, fmt.Errorf("analyze takes a b2nd array, a series, items of a Bloscpack file, or a gulp, and this is a %s: %w", cmp.Or(c.dataset().Format(), "folder"), formats.ErrUnsupported)
 }
 
 // array plans the analysis of an array.
@@ -340,6 +345,13 @@ func (x *analysis) results(ctx context.Context, j analyze.Work) (*analyze.Answer
 		return nil, usagef("--checkpoint %s: %s", human.Printable(x.checkpoint), err)
 	}
 	return list, err
+}
+
+// isSameFile reports whether two paths are those of one file, which may not be there.
+func isSameFile(a, b string) bool {
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return filepath.Clean(a) == filepath.Clean(b) || err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
 // close closes the checkpoint. Each of its lines is in the file already.

@@ -110,6 +110,15 @@ func TestAnalyzeCheckpoint(t *testing.T) {
 	if got := string(testFile(t, file)); got != "notes\n" {
 		t.Errorf("%q", got)
 	}
+	dir := filepath.Dir(plain)
+	out := filepath.Join(dir, "sum.json") // which would go away as the checkpoint
+	refused(t, exitUsage, "--checkpoint and -o are one file", "analyze", plain, "--stats", "sum", "-o", out, "--checkpoint", dir+"/./sum.json")
+	write(t, out, nil)
+	link := filepath.Join(dir, "run.json")
+	if err := os.Symlink(out, link); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, exitUsage, "--checkpoint and -o are one file", "analyze", plain, "--stats", "sum", "-o", out, "--checkpoint", link)
 }
 
 // TestAnalyzeExplain: a plan says what is read, and reads nothing else.
@@ -152,6 +161,7 @@ func TestAnalyzeRefused(t *testing.T) {
 		"name one, .a or .b":             {exitCorrupt, []string{members, "--stats", "sum"}},
 		`no member "z"`:                  {exitNotFound, []string{members, "--stats", "sum(.z)"}},
 		"analyze takes a b2nd array":     {exitCorrupt, []string{"../../formats/all/testdata/chunk.blosc", "--stats", "sum"}},
+		"and this is a folder":           {exitCorrupt, []string{filepath.Dir(plain), "--stats", "sum"}},
 		"half of":                        {exitCorrupt, []string{plain, "--stats", "hist(1000000,0:1)", "--over", "0", "--max-memory", "16MiB"}},
 	} {
 		refused(t, c.code, want, append([]string{"analyze"}, c.args...)...)
