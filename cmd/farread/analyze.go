@@ -244,6 +244,9 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 			err = answers.Write(out, format, results, int64(x.a.flags.maxMemory)/4)
 		}
 	}
+	if err == nil && format == render.Text && x.a.columns(x.out) > 0 {
+		err = answers.WriteCurves(out, results)
+	}
 	if s, ok := out.(*sink.Stream); ok && err != nil && s.Wrote() {
 		x.late, x.a.partly = err, errors.Is(err, objstore.ErrChanged)
 		return nil

@@ -167,3 +167,20 @@ func TestAnalyzeRefused(t *testing.T) {
 		refused(t, c.code, want, append([]string{"analyze"}, c.args...)...)
 	}
 }
+
+// TestAnalyzeCurves: a terminal shows answers along one axis as curves, too.
+func TestAnalyzeCurves(t *testing.T) {
+	t.Parallel()
+	plain, _ := analyzed(t)
+	args := []string{"analyze", plain, "--over", "1", "--where", "v != 25 and v < 50", "--stats", "count,max,argmin,quantiles(0.5)"}
+	table := run(t, args...)
+	r := runner{screen: true}.run(t, args...)
+	if want := table + "\nSTAT   CURVE\ncount  ██▇██▁ 0 to 10\nmax    ▁▂▄▆█  9 to 49\n"; r.stdout != want {
+		t.Errorf("%q, want %q", r.stdout, want)
+	}
+	for _, none := range [][]string{{"--stats", "mean"}, {"--stats", "argmin", "--over", "1"}, {"--stats", "mean", "--over", "1", "--format", "csv"}, {"0:2", "--stats", "mean", "--over", "1"}} {
+		if r := (runner{screen: true}).run(t, append([]string{"analyze", plain}, none...)...); r.code != 0 || strings.Contains(r.stdout, "CURVE") {
+			t.Errorf("%q: %+v", none, r)
+		}
+	}
+}
