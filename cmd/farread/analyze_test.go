@@ -168,6 +168,21 @@ func TestAnalyzeRefused(t *testing.T) {
 	}
 }
 
+// TestAnalyzeCount: items with members are counted without naming one.
+func TestAnalyzeCount(t *testing.T) {
+	t.Parallel()
+	_, members := analyzed(t)
+	for want, args := range map[string][]string{
+		`{"count":60,"sum(.b)":1770}` + "\n":               {"--stats", "count,sum(.b)"},
+		`{"count":16}` + "\n":                              {"--stats", "count", "--where", "a > 4"},
+		`{"count":[10,10,3],"count(.a)":[10,10,3]}` + "\n": {"3:26", "--stats", "count,count(.a)", "--every", "10"},
+	} {
+		if got := run(t, append([]string{"analyze", members, "--json"}, args...)...); got != want {
+			t.Errorf("%q: %q, want %q", args, got, want)
+		}
+	}
+}
+
 // TestAnalyzeCurves: a terminal shows answers along one axis as curves, too.
 func TestAnalyzeCurves(t *testing.T) {
 	t.Parallel()

@@ -337,7 +337,7 @@ func TestRefused(t *testing.T) {
 		{"<m8[s]", "hist(3,0:1)", "hist"},
 		{"|S3", "count", "|S3 are not analyzed"},
 		{"<f16", "count", "are not analyzed"},
-		{"[('a', '<f4'), ('b', '<i4', (2,))]", "count", "name one, .a or .b"},
+		{"[('a', '<f4'), ('b', '<i4', (2,))]", "count,nan", "nan: items have members: name one, .a or .b"},
 		{"[('a', '<f4'), ('b', '<i4', (2,))]", "count(.c)", `no member "c"`},
 		{"[('a', '<f4'), ('b', '<i4', (2,))]", "count(.b)", "sub-array"},
 		{"<f4", "count(.b)", `no member "b"`},
