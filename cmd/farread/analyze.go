@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,7 +37,7 @@ memory and on all processors:
                  bits, and an error beyond
   hist(N,A:B)    counts in N bins of equal width from A to B, as numpy.histogram
   quantiles(Q,…) items of these ranks from 0 to 1, within 1/512 of each, relative;
-                 the least and the greatest item are exact
+                 the least and the greatest item are exact; without Q 0.01, 0.5, 0.99
 Of items with members each names one: mean(.temp), hist(.temp,64,0:50). Complex
 numbers have count, nan, sum and mean, times count, nan and extremes.
 
@@ -184,6 +186,9 @@ func (x *analysis) check() (list []analyze.Stat, format string, err error) {
 	if x.out == "" {
 		x.out = "-"
 	}
+	if x.checkpoint != "" && isSameFile(x.checkpoint, x.out) {
+		return nil, "", usagef("--checkpoint and -o are one file: %s", human.Printable(x.out))
+	}
 	known := append(answers.Formats(), render.Text)
 	switch format = x.sel.format; {
 	case format != "" && !slices.Contains(known, format):
@@ -243,6 +248,9 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 			err = x.write(ctx, out, format, j, results)
 		}
 	}
+	if err == nil && format == render.Text && x.a.columns(x.out) > 0 {
+		err = answers.WriteCurves(out, results)
+	}
 	if s, ok := out.(*sink.Stream); ok && err != nil && s.Wrote() {
 		x.late, x.a.partly = err, errors.Is(err, objstore.ErrChanged)
 		return nil
@@ -279,7 +287,7 @@ func (x *analysis) job(ctx context.Context, c content, list []analyze.Stat, form
 			return x.array(ctx, t, arr, list)
 		}
 	}
-	return nil, fmt.Errorf("analyze takes a b2nd array, a series, items of a Bloscpack file, or a gulp, and this is a %s: %w", c.dataset().Format(), formats.ErrUnsupported)
+	return nil, fmt.Errorf("analyze takes a b2nd array, a series, items of a Bloscpack file, or a gulp, and this is a %s: %w", cmp.Or(c.dataset().Format(), "folder"), formats.ErrUnsupported)
 }
 
 // array plans the analysis of an array.
@@ -347,6 +355,13 @@ func (x *analysis) results(ctx context.Context, j analyze.Work) (*analyze.Answer
 		return nil, usagef("--checkpoint %s: %s", human.Printable(x.checkpoint), err)
 	}
 	return list, err
+}
+
+// isSameFile reports whether two paths are those of one file, which may not be there.
+func isSameFile(a, b string) bool {
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return filepath.Clean(a) == filepath.Clean(b) || err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
 // close closes the checkpoint. Each of its lines is in the file already.

@@ -72,7 +72,7 @@ func (x *analysis) grouped(what, format string) error {
 		return usagef("a SLICE does not suit %s", what)
 	}
 	if len(x.items.group) > 0 && slices.Contains([]string{render.Npy, render.B2nd}, format) {
-		return usagef("--group: arrays have no names for groups; want json, csv or text")
+		return usagef("--group: arrays have no names for groups; want json, csv, parquet or text")
 	}
 	return nil
 }

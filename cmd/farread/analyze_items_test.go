@@ -42,6 +42,8 @@ func TestAnalyzeLines(t *testing.T) {
 			[]string{"--stats", "count,sum(.bytes),nan(.ms)", "--group", ".path", "--json"}},
 		{`{".status":["200","500","503"],"argmax(.ms)":[[4],[1],null],"quantiles(.ms)":{"0.5":[2.5,3,"nan"]},"skipped":1}` + "\n", odd,
 			[]string{"--stats", "argmax(.ms),quantiles(.ms,0.5)", "--group", "status", "--json"}},
+		{`{".path":["/a","/b,c"],"count":[1,1],"sum(.bytes)":[0,9007199254740993],"quantiles(.ms)":{"0.01":["nan",3],"0.5":["nan",3],"0.99":["nan",3]},"skipped":1}` + "\n", odd,
+			[]string{"--where", ".status >= 500", "--group", ".path", "--stats", "count,sum(.bytes),quantiles(.ms)", "--json"}},
 		{".path,.status,count\n7,200,1\n/a,200,1\n/a,503,1\n\"/b,c\",500,1\n\"\"\"7\"\"\",200,1\n", odd, []string{"--stats", "count", "--group", ".path,.status", "--format", "csv"}},
 		{".req.host  count  max(.ms)\nnull           3       2.5\nx              1       1.5\ny              1         3\n", odd, []string{"--stats", "count,max(.ms)", "--group", ".req.host"}},
 		{"STAT       VALUE\nmean(.ms)  2.375\n", odd, []string{"--stats", "mean(.ms)"}},

@@ -110,6 +110,15 @@ func TestAnalyzeCheckpoint(t *testing.T) {
 	if got := string(testFile(t, file)); got != "notes\n" {
 		t.Errorf("%q", got)
 	}
+	dir := filepath.Dir(plain)
+	out := filepath.Join(dir, "sum.json") // which would go away as the checkpoint
+	refused(t, exitUsage, "--checkpoint and -o are one file", "analyze", plain, "--stats", "sum", "-o", out, "--checkpoint", dir+"/./sum.json")
+	write(t, out, nil)
+	link := filepath.Join(dir, "run.json")
+	if err := os.Symlink(out, link); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, exitUsage, "--checkpoint and -o are one file", "analyze", plain, "--stats", "sum", "-o", out, "--checkpoint", link)
 }
 
 // TestAnalyzeExplain: a plan says what is read, and reads nothing else.
@@ -152,8 +161,41 @@ func TestAnalyzeRefused(t *testing.T) {
 		"name one, .a or .b":             {exitCorrupt, []string{members, "--stats", "sum"}},
 		`no member "z"`:                  {exitNotFound, []string{members, "--stats", "sum(.z)"}},
 		"analyze takes a b2nd array":     {exitCorrupt, []string{"../../formats/all/testdata/chunk.blosc", "--stats", "sum"}},
+		"and this is a folder":           {exitCorrupt, []string{filepath.Dir(plain), "--stats", "sum"}},
 		"half of":                        {exitCorrupt, []string{plain, "--stats", "hist(1000000,0:1)", "--over", "0", "--max-memory", "16MiB"}},
 	} {
 		refused(t, c.code, want, append([]string{"analyze"}, c.args...)...)
+	}
+}
+
+// TestAnalyzeCount: items with members are counted without naming one.
+func TestAnalyzeCount(t *testing.T) {
+	t.Parallel()
+	_, members := analyzed(t)
+	for want, args := range map[string][]string{
+		`{"count":60,"sum(.b)":1770}` + "\n":               {"--stats", "count,sum(.b)"},
+		`{"count":16}` + "\n":                              {"--stats", "count", "--where", "a > 4"},
+		`{"count":[10,10,3],"count(.a)":[10,10,3]}` + "\n": {"3:26", "--stats", "count,count(.a)", "--every", "10"},
+	} {
+		if got := run(t, append([]string{"analyze", members, "--json"}, args...)...); got != want {
+			t.Errorf("%q: %q, want %q", args, got, want)
+		}
+	}
+}
+
+// TestAnalyzeCurves: a terminal shows answers along one axis as curves, too.
+func TestAnalyzeCurves(t *testing.T) {
+	t.Parallel()
+	plain, _ := analyzed(t)
+	args := []string{"analyze", plain, "--over", "1", "--where", "v != 25 and v < 50", "--stats", "count,max,argmin,quantiles(0.5)"}
+	table := run(t, args...)
+	r := runner{screen: true}.run(t, args...)
+	if want := table + "\nSTAT   CURVE\ncount  ██▇██▁ 0 to 10\nmax    ▁▂▄▆█  9 to 49\n"; r.stdout != want {
+		t.Errorf("%q, want %q", r.stdout, want)
+	}
+	for _, none := range [][]string{{"--stats", "mean"}, {"--stats", "argmin", "--over", "1"}, {"--stats", "mean", "--over", "1", "--format", "csv"}, {"0:2", "--stats", "mean", "--over", "1"}} {
+		if r := (runner{screen: true}).run(t, append([]string{"analyze", plain}, none...)...); r.code != 0 || strings.Contains(r.stdout, "CURVE") {
+			t.Errorf("%q: %+v", none, r)
+		}
 	}
 }

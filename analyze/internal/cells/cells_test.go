@@ -255,30 +255,66 @@ func TestParseStats(t *testing.T) {
 	if want := []string{"count", "mean(.a.b)", "hist", "quantiles(.x)"}; !slices.Equal(keys, want) {
 		t.Errorf("%v, want %v", keys, want)
 	}
+	for short, want := range map[string]string{"quantiles": "quantiles(0.01,0.5,0.99)", "quantiles(.ms)": "quantiles(.ms,0.01,0.5,0.99)"} {
+		if got := stats(t, short)[0].String(); got != want {
+			t.Errorf("%s is %s, want %s", short, got, want)
+		}
+	}
 	for bad, want := range map[string]string{
-		"":                      `stat ""`,
-		"count,":                `stat ""`,
-		"median":                `stat "median": want some of count`,
-		"mean,mean":             "mean is there twice",
-		"mean(3)":               `takes no "3"`,
-		"mean(.)":               "no name",
-		"mean(.a":               "no closing",
-		"mean(.a)x":             "want a comma",
-		"hist":                  "hist(64,-5:10)",
-		"hist(0,1:2)":           "0 bins",
-		"hist(4,2:2)":           "range 2:2",
-		"hist(4,nan:2)":         "range nan:2",
-		"hist(4,-inf:2)":        "range -inf:2",
-		"hist(4,-1e308:1e308)":  "range",
-		"quantiles":             "from 0 to 1",
-		"quantiles(2)":          `"2": want`,
-		"quantiles(0.5,0.5)":    "0.5 is there twice",
-		"quantiles(nan)":        `"nan"`,
-		"hist(9999999999,0:1)":  "bins",
-		"hist(4,0:1),hist(8,0)": "hist",
+		"":                                   `stat ""`,
+		"count,":                             `stat ""`,
+		"median":                             `stat "median": want some of count`,
+		"mean,mean":                          "mean is there twice",
+		"mean(3)":                            `takes no "3"`,
+		"mean(.)":                            "no name",
+		"mean(.a":                            "no closing",
+		"mean(.a)x":                          "want a comma",
+		"hist":                               "hist(64,-5:10)",
+		"hist(0,1:2)":                        "0 bins",
+		"hist(4,2:2)":                        "range 2:2",
+		"hist(4,nan:2)":                      "range nan:2",
+		"hist(4,-inf:2)":                     "range -inf:2",
+		"hist(4,-1e308:1e308)":               "range",
+		"hist(4,1e16:1.0000000000000004e16)": "range 1e16:1.0000000000000004e16: too narrow for 4 bins",
+		"hist(64,0:1e-322)":                  "too narrow for 64 bins",
+		"quantiles()":                        `"": want a number from 0 to 1`,
+		"quantiles(2)":                       `"2": want`,
+		"quantiles(0.5,0.5)":                 "0.5 is there twice",
+		"quantiles(nan)":                     `"nan"`,
+		"hist(9999999999,0:1)":               "bins",
+		"hist(4,0:1),hist(8,0)":              "hist",
 	} {
 		if _, err := cells.ParseStats(bad); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", bad, err, want)
+		}
+	}
+}
+
+// TestNarrowHist: bins whose number divided by their range is beyond float64 count each item.
+func TestNarrowHist(t *testing.T) {
+	t.Parallel()
+	const n = 64 // units of the least number above zero
+	items := make([]byte, 0, 8*(n+2))
+	for k := range uint64(n + 2) {
+		items = binary.LittleEndian.AppendUint64(items, k)
+	}
+	var sl nd.Slice
+	box, err := sl.Resolve([]int64{n + 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := cells.NewLayout(box, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := reduced(t, l, stats(t, "hist(64,0:3.16e-322)"), parsed(t, "<f8"), items, n+2)[0]
+	for i := range n {
+		want := uint64(1)
+		if i == n-1 {
+			want = 2 // with the upper edge
+		}
+		if c := binary.LittleEndian.Uint64(got.Items[8*i:]); c != want {
+			t.Errorf("bin %d has %d items, want %d", i, c, want)
 		}
 	}
 }
@@ -301,7 +337,7 @@ func TestRefused(t *testing.T) {
 		{"<m8[s]", "hist(3,0:1)", "hist"},
 		{"|S3", "count", "|S3 are not analyzed"},
 		{"<f16", "count", "are not analyzed"},
-		{"[('a', '<f4'), ('b', '<i4', (2,))]", "count", "name one, .a or .b"},
+		{"[('a', '<f4'), ('b', '<i4', (2,))]", "count,nan", "nan: items have members: name one, .a or .b"},
 		{"[('a', '<f4'), ('b', '<i4', (2,))]", "count(.c)", `no member "c"`},
 		{"[('a', '<f4'), ('b', '<i4', (2,))]", "count(.b)", "sub-array"},
 		{"<f4", "count(.b)", `no member "b"`},

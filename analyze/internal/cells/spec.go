@@ -147,12 +147,20 @@ func (s *Stat) parseHist(args []string) error {
 	case !(s.From < s.To) || math.IsInf(s.To-s.From, 0):
 		return fmt.Errorf("range %s: want two finite numbers, the first one less", args[1])
 	}
+	for edges := s.edges(); len(edges) > 1; edges = edges[1:] {
+		if !(edges[0] < edges[1]) {
+			return fmt.Errorf("range %s: too narrow for %d bins", args[1], s.Bins)
+		}
+	}
 	return nil
 }
 
 func (s *Stat) parseRanks(args []string) error {
-	if len(args) == 0 || len(args) > maxRanks {
-		return fmt.Errorf("want numbers from 0 to 1, as in quantiles(0.01,0.5,0.99)")
+	if len(args) == 0 {
+		args = []string{"0.01", "0.5", "0.99"}
+	}
+	if len(args) > maxRanks {
+		return fmt.Errorf("%d numbers: want at most %d", len(args), maxRanks)
 	}
 	for i, a := range args {
 		if q, err := strconv.ParseFloat(a, 64); err != nil || !(q >= 0 && q <= 1) {

@@ -42,12 +42,16 @@ func (s *state) addBins(c *column, in int64, list []float64) {
 func count(bins []int64, edges, list []float64) {
 	n := len(bins)
 	lo, hi := edges[0], edges[n]
-	scale := float64(n) / (hi - lo)
+	unit := 1.0
+	if hi-lo < 0x1p-900 { // n divided by it may be infinite
+		unit = 0x1p200
+	}
+	scale := float64(n) / ((hi - lo) * unit)
 	for _, x := range list {
 		if !(x >= lo && x <= hi) {
 			continue
 		}
-		k := min(int((x-lo)*scale), n-1)
+		k := min(int((x-lo)*unit*scale), n-1)
 		if x < edges[k] {
 			k--
 		} else if k < n-1 && x >= edges[k+1] {

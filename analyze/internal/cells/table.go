@@ -69,6 +69,10 @@ func (c *column) need(s *Stat) {
 // column returns the column of a stat, and makes it if it is new.
 func (p *Plan) column(s *Stat, d dtype.DType) (*column, error) {
 	c, err := find(d, s.Field)
+	if s.Name == "count" && s.Field == "" && d.Kind() == dtype.Struct {
+		c = &column{}
+		c.typ, err = dtype.Parse("|u1") // the first byte of an item, which is not NaN
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Key(), err)
 	}
