@@ -51,6 +51,9 @@ NO_RACE    := ^$(MODULE)/(e2e/.*|cmd/farread)$$
 RACE_SKIP  := ^Fuzz|^Example|Memory|Suite|RoundTrip|Mutations|Traces$$|BruteForce|^TestPlaces$$|SamplesByIndex
 RACE_CMD   := Backfill|Raced|Killed|Interrupt|Serve|TestS3|TestCp|TestAnalyze|TestAppendInS3|TestArraysInS3
 COVER_MIN  ?= 85
+# Tests that wait for servers wait together: with as many at a time as there are
+# processors, these idle. lint looks at all that go vet does.
+TEST_PARALLEL ?= -p=3 -parallel=6 -vet=off
 # For the tests of one package: go test's own ten minutes are short on a machine that
 # is busy with something else.
 TIMEOUT    ?= 30m
@@ -102,7 +105,7 @@ quickstart: build ## the whole job on this machine: local S3, local functions, s
 
 .PHONY: test
 test: need-go ## all tests that need nothing but Go
-	@$(call in-modules,go test -timeout=$(TIMEOUT) -shuffle=on $(TESTFLAGS) ./...)
+	@$(call in-modules,go test -timeout=$(TIMEOUT) -shuffle=on $(TEST_PARALLEL) $(TESTFLAGS) ./...)
 	@$(call test-purego)
 
 # What other processors run.
@@ -111,7 +114,7 @@ test-purego = go test -tags purego $(TESTFLAGS) ./internal/filter ./internal/adl
 .PHONY: race
 race: need-go ## tests in which goroutines meet, under the race detector (needs a C compiler), on RACE_CPU CPUs
 	@command -v "$$(go env CC)" >/dev/null || { echo "race: the race detector needs a C compiler, and $$(go env CC) is missing" >&2; exit 1; }
-	@export CGO_ENABLED=1 GOGC=$(RACE_GOGC); race="go test -race -short -timeout=$(TIMEOUT) -shuffle=on -cpu=$(RACE_CPU) $(TESTFLAGS)"; status=0; \
+	@export CGO_ENABLED=1 GOGC=$(RACE_GOGC); race="go test -race -short -vet=off -timeout=$(TIMEOUT) -shuffle=on -cpu=$(RACE_CPU) $(TESTFLAGS)"; status=0; \
 	for m in $(RACE_MODULES); do (cd $$m && $$race -skip '$(RACE_SKIP)' $$(go list ./... | grep -vE '$(NO_RACE)')) || status=1; done; \
 	$$race -run '$(RACE_CMD)' ./cmd/farread || status=1; exit $$status
 
@@ -248,6 +251,10 @@ tidy-check: need-go ## go.mod and go.sum say what the code needs
 ##@ All
 
 CI_STEPS := lint lint-selftest generate-check test race bench-once tidy-check peers browser docs-check fixtures-check e2e terraform-test fuzz
+
+.PHONY: ci-steps
+ci-steps:
+	@echo "$(CI_STEPS)"
 
 .PHONY: ci
 # One failure does not hide what the later steps would say.

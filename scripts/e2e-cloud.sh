@@ -38,7 +38,7 @@ start_docker() {
         >"$cloud_run/dockerd.log" 2>&1 &
     pid=$!
     export DOCKER_HOST=unix://$cloud_run/docker.sock TESTCONTAINERS_HOST_OVERRIDE=127.0.0.1
-    for ((i = 0; i < 300; i++)); do
+    for ((i = 0; i < 900; i++)); do
         kill -0 "$pid" 2>/dev/null || break
         docker_answers && { cloud_pids+=("$pid"); return; }
         sleep 0.2
@@ -88,7 +88,7 @@ start_localstack() {
     port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
     localstack/run-rootfs.sh "$root" "$port" >"$cloud_run/localstack.log" 2>&1 &
     pid=$!
-    for ((i = 0; i < 300; i++)); do
+    for ((i = 0; i < 900; i++)); do
         kill -0 "$pid" 2>/dev/null || break
         if python3 -c "import urllib.request; urllib.request.urlopen('http://127.0.0.1:$port/_localstack/health', timeout=2)" 2>/dev/null; then
             cloud_pids+=("$pid")

@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.."
 list=scripts/requirements-peers.txt
 stamp=.venv/.installed
 python=${PYTHON:-python3}
+uv=0.13.9 # installs in a tenth of pip's time
 
 if [[ -x .venv/bin/python ]] && cmp -s "$list" "$stamp"; then
     exit 0
@@ -24,9 +25,10 @@ command -v "$python" >/dev/null || {
     exit 1
 }
 rm -f "$stamp"
-pip=(.venv/bin/python -m pip install --quiet --disable-pip-version-check)
-"${pip[@]}" -r <(sed '/^# no-deps/,$d' "$list")
-"${pip[@]}" --no-deps -r <(sed '1,/^# no-deps/d; /^# sources/,$d' "$list")
+.venv/bin/python -m pip install --quiet --disable-pip-version-check "uv==$uv"
+uv=(.venv/bin/uv pip install --quiet --no-cache --python .venv/bin/python)
+"${uv[@]}" -r <(sed '/^# no-deps/,$d' "$list")
+"${uv[@]}" --no-deps -r <(sed '1,/^# no-deps/d; /^# sources/,$d' "$list")
 rm -rf .venv/sources
 .venv/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: -d .venv/sources -r <(sed '1,/^# sources/d' "$list")
 .venv/bin/python - <<'end'

@@ -128,6 +128,12 @@ func (n Number) String() string {
 		return ""
 	case n.kind.Float():
 		return strconv.FormatFloat(n.Float(), 'g', -1, 64)
+	case n.kind == Integer && n.big != nil:
+		return n.big.String()
+	case n.kind.Signed():
+		return strconv.FormatInt(int64(n.bits), 10)
+	case n.kind.Unsigned():
+		return strconv.FormatUint(n.bits, 10)
 	default:
 		return n.Big().String()
 	}

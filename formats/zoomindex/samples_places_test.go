@@ -69,7 +69,8 @@ func placedText(tb testing.TB, f *File, ix *openIndex, list []stretch, exit, fro
 	done, err = v.placed(tb.Context(), r, &packetTaker{v: v, fn: func(p *zoomcache.Packet) error {
 		fmt.Fprintf(&b, "%d %d %d %v:", p.Entry, p.Exit, p.Count, p.Stamps)
 		for i := range p.Values.N {
-			fmt.Fprintf(&b, " %s", p.Values.Number(i))
+			b.WriteByte(' ')
+			b.WriteString(p.Values.Number(i).String())
 		}
 		b.WriteByte('\n')
 		return nil

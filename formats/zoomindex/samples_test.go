@@ -25,7 +25,8 @@ func samplesText(t *testing.T, f *File, from, to int64) string {
 	err := f.EachPacket(t.Context(), 5, from, to, func(p *zoomcache.Packet) error {
 		fmt.Fprintf(&b, "%d %d %d %v:", p.Entry, p.Exit, p.Count, p.Stamps)
 		for i := range p.Values.N {
-			fmt.Fprintf(&b, " %s", p.Values.Number(i))
+			b.WriteByte(' ')
+			b.WriteString(p.Values.Number(i).String())
 		}
 		b.WriteByte('\n')
 		return nil

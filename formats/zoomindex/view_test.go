@@ -315,6 +315,11 @@ func less(a, b zoomcache.Number) bool {
 	if a.Kind().Float() {
 		return a.Float() < b.Float()
 	}
+	if x, small := a.Int(); small {
+		if y, small := b.Int(); small {
+			return x < y
+		}
+	}
 	return a.Big().Cmp(b.Big()) < 0
 }
 

@@ -604,7 +604,7 @@ func run(t *testing.T, dir string, args ...string) []issue {
 	cmd := exec.CommandContext(t.Context(), bin, append(args, "./...")...)
 	cmd.Dir = dir
 	// No network, and no checksums: every module is replaced by a folder.
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -trimpath", "GOPROXY=off")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

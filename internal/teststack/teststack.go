@@ -134,7 +134,7 @@ func binary(ctx context.Context) (string, error) {
 	// other tests run it.
 	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", bin, ".")
 	cmd.Dir = src
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath", "GOWORK=off")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build localcloud: %w\n%s", err, text)
 	}
