@@ -15,7 +15,3 @@ func (engine) bytesToBits(_ []byte, _ int, _ []byte, _, _, _ int) int { return 0
 func (engine) sums(_ []byte) int { return 0 }
 
 func (engine) differences(_, _ []byte) int { return 0 }
-
-func (engine) gathers(int) bool { return false }
-
-func (engine) gather(_ []byte, _ *[MaxPlanes][]byte, _, _ int) int { return 0 }
