@@ -32,6 +32,8 @@ const (
 	litBits  = 11
 	distBits = 8
 	maxCode  = 15
+
+	maxDistBits = maxCode + 13 // of a distance with its extra bits
 )
 
 // An entry of a table: how many bits the code and the extra bits behind it have (bits 0
@@ -177,26 +179,25 @@ func (f *inflater) symbols(dst []byte, o, end int) (_ int, more, ok bool) {
 		// 56 bits hold three short literals and a length with its extra bits, or four.
 		e := f.lit[bb&(1<<litBits-1)]
 		if e&entLiteral != 0 {
-			d := (*[4]byte)(dst[o:])
-			d[0] = byte(e >> entValue)
+			dst[o] = byte(e >> entValue)
 			bb >>= e & 63
 			nb -= e
 			o++
 			e = f.lit[bb&(1<<litBits-1)]
 			if e&entLiteral != 0 {
-				d[1] = byte(e >> entValue)
+				dst[o] = byte(e >> entValue)
 				bb >>= e & 63
 				nb -= e
 				o++
 				e = f.lit[bb&(1<<litBits-1)]
 				if e&entLiteral != 0 {
-					d[2] = byte(e >> entValue)
+					dst[o] = byte(e >> entValue)
 					bb >>= e & 63
 					nb -= e
 					o++
 					e = f.lit[bb&(1<<litBits-1)]
 					if e&entLiteral != 0 {
-						d[3] = byte(e >> entValue)
+						dst[o] = byte(e >> entValue)
 						bb >>= e & 63
 						nb -= e
 						o++
@@ -227,9 +228,11 @@ func (f *inflater) symbols(dst []byte, o, end int) (_ int, more, ok bool) {
 		}
 		n += int(x & (1<<(e&63) - 1) >> (e >> entCode & 15))
 
-		bb |= binary.LittleEndian.Uint64(src[pos:]) << (nb & 63)
-		pos += int(7 - nb>>3&7)
-		nb |= 56
+		if nb&63 < maxDistBits {
+			bb |= binary.LittleEndian.Uint64(src[pos:]) << (nb & 63)
+			pos += int(7 - nb>>3&7)
+			nb |= 56
+		}
 		e = f.dist[bb&(1<<distBits-1)]
 		if e&entOther != 0 {
 			if e&entSecond == 0 {
