@@ -124,7 +124,7 @@ func BenchmarkSlice(b *testing.B) {
 // agree on what they have read and written.
 func BenchmarkTable(b *testing.B) {
 	x := newBench(b)
-	match := regexp.MustCompile("^(blosc-|npy-to-b2nd|local-slices|full-scan)")
+	match := regexp.MustCompile("^(blosc-|decode$|npy-to-b2nd|local-slices|full-scan)")
 	for _, j := range jobs() {
 		if !match.MatchString(j.name) {
 			continue

@@ -121,7 +121,7 @@ func jobs() []job {
 		{"frame-by-id", frameByID},
 		{"afar/gulp-id", gulpFromAfar},
 		{"afar/gulp-load", gulpLoad},
-		{"blosc-decode", bloscDecode},
+		{"decode", bloscDecode},
 		{"blosc-encode", bloscEncode},
 		{"blosc-parallel", bloscParallel},
 		{"blosc-filter", bloscFilter},

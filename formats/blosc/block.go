@@ -131,12 +131,15 @@ func (w *worker) buffer(n int) []byte {
 // block's length and capacity. first is the decoded first block of the chunk, for
 // DELTA.
 func (w *worker) block(dst, src, first []byte, p *pipeline, i int) error {
-	at := w.target(dst, p)
 	streams := p.h.streams(i)
 	size := len(dst) / streams
 	if size == 0 {
 		return errNoStream
 	}
+	if p.gathers(streams) && size*streams == len(dst) {
+		return w.gather(dst, src, p, streams)
+	}
+	at := w.target(dst, p)
 	for off := 0; off < len(dst); off += size {
 		n, err := w.stream(at[off:off+size], src, p)
 		if err != nil {

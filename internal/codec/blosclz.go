@@ -39,12 +39,17 @@ func decodeBloscLZ(dst, src []byte) bool {
 			p++
 			continue
 		}
-		// Most matches are short and near: those are read here.
-		n, dist, q := ctrl>>5+2, 0, p+1
-		if p < len(src) {
-			dist = ctrl&31<<8 + int(src[p]) + 1
+		// Most matches are near, and at most 263 bytes long: those are read here.
+		n, dist, q, ok := ctrl>>5+2, ctrl&31<<8, p, false
+		if len(src)-p >= 3 {
+			b := (*[3]byte)(src[p:])
+			if n < 9 {
+				dist, q, ok = dist+int(b[0])+1, p+1, true
+			} else {
+				n, dist, q, ok = n+int(b[0]), dist+int(b[1])+1, p+2, b[0] < 255
+			}
 		}
-		if n == 9 || dist == blzEscape+1 || q >= len(src) {
+		if !ok || dist == blzEscape+1 {
 			n, dist, q = bloscLZMatch(src, p, ctrl)
 		}
 		// A stream never ends with a match: C stops before it copies.

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"sync"
+
+	"github.com/farread/farread/internal/adler"
 )
 
 // inflater decodes zlib streams (RFC 1950 and 1951) that lie in memory, into
@@ -30,19 +32,21 @@ const (
 	litBits  = 11
 	distBits = 8
 	maxCode  = 15
+
+	maxDistBits = maxCode + 13 // of a distance with its extra bits
 )
 
-// An entry of a table: how many bits the code has (bits 0 to 3), how many extra
-// bits follow (4 to 7), and from bit 8 on the byte, base length, base distance
+// An entry of a table: how many bits the code and the extra bits behind it have (bits 0
+// to 4), the code alone (8 to 11), and from bit 16 on the byte, base length, base distance
 // or, for a second look, where its part begins behind the table of first looks.
 const (
-	entExtra   = 4
-	entValue   = 8
+	entCode    = 8
+	entValue   = 16
 	entMask    = 1<<15 - 1 // mask of a value
+	entSecond  = 1 << 13
+	entEnd     = 1 << 14
+	entOther   = 1 << 15 // end of block, second look or no code
 	entLiteral = 1 << 31
-	entOther   = 1 << 30 // end of block, second look or no code
-	entEnd     = 1 << 29
-	entSecond  = 1 << 28
 )
 
 // decode decodes src into dst. It reports whether src begins with a complete
@@ -88,7 +92,7 @@ func (f *inflater) decode(dst, src []byte) bool {
 	if o != end || f.pos < 0 || len(src)-f.pos < 4 {
 		return false
 	}
-	return binary.BigEndian.Uint32(src[f.pos:]) == adler(dst)
+	return binary.BigEndian.Uint32(src[f.pos:]) == adler.Sum(dst)
 }
 
 // refill makes at least 56 bits available. After the end of src the bits are
@@ -149,32 +153,58 @@ func (f *inflater) stored(dst []byte, o int) (int, bool) {
 
 // block decodes symbols to dst[o:end] until the end of the block.
 func (f *inflater) block(dst []byte, o, end int) (int, bool) {
-	src, pos, bb, nb := f.src, f.pos, f.bb, f.nb
-	for {
-		if len(src)-pos >= 8 {
-			bb |= binary.LittleEndian.Uint64(src[pos:]) << (nb & 63)
-			pos += int(63-nb) >> 3
-			nb |= 56
-		} else {
-			bb, pos, nb = refillTail(src, bb, pos, nb)
-			if pos-int(nb>>3) > len(src) {
-				return o, false
-			}
-		}
+	o, more, ok := f.symbols(dst, o, end)
+	for more && ok {
+		o, more, ok = f.symbol(dst, o, end)
+	}
+	return o, ok
+}
+
+// The ends of both buffers are left to symbol, so that symbols need not look for them:
+// it reads two words a turn, and makes four literals or three and a match.
+const (
+	srcMargin = 16
+	dstMargin = 3 + 258 + 32
+)
+
+// symbols decodes symbols until the end of the block, or until there is less than the
+// margin in src or dst. more says that the block goes on.
+func (f *inflater) symbols(dst []byte, o, end int) (_ int, more, ok bool) {
+	src, pos, bb := f.src, f.pos, f.bb
+	nb := uint32(f.nb) // bits above the lowest six are of no meaning
+	for len(src)-pos >= srcMargin && end-o >= dstMargin {
+		bb |= binary.LittleEndian.Uint64(src[pos:]) << (nb & 63)
+		pos += int(7 - nb>>3&7)
+		nb |= 56
+		// 56 bits hold three short literals and a length with its extra bits, or four.
 		e := f.lit[bb&(1<<litBits-1)]
-		// 56 bits hold two short literals and a length with its extra bits.
-		for range 2 {
-			if e&entLiteral == 0 {
-				break
-			}
-			if o >= end {
-				return o, false
-			}
+		if e&entLiteral != 0 {
 			dst[o] = byte(e >> entValue)
+			bb >>= e & 63
+			nb -= e
 			o++
-			bb >>= e & 15
-			nb -= uint(e & 15)
 			e = f.lit[bb&(1<<litBits-1)]
+			if e&entLiteral != 0 {
+				dst[o] = byte(e >> entValue)
+				bb >>= e & 63
+				nb -= e
+				o++
+				e = f.lit[bb&(1<<litBits-1)]
+				if e&entLiteral != 0 {
+					dst[o] = byte(e >> entValue)
+					bb >>= e & 63
+					nb -= e
+					o++
+					e = f.lit[bb&(1<<litBits-1)]
+					if e&entLiteral != 0 {
+						dst[o] = byte(e >> entValue)
+						bb >>= e & 63
+						nb -= e
+						o++
+						continue
+					}
+				}
+			}
 		}
 		if e&entOther != 0 {
 			if e&entSecond != 0 {
@@ -183,55 +213,45 @@ func (f *inflater) block(dst []byte, o, end int) (int, bool) {
 				e = f.lit[1<<litBits+int(e>>entValue&entMask)+int(bb&(1<<(maxCode-litBits)-1))]
 			}
 			if e&entOther != 0 {
-				f.pos, f.bb, f.nb = pos, bb>>(e&15), nb-uint(e&15)
-				return o, e&entEnd != 0
+				f.pos, f.bb, f.nb = pos, bb>>(e&63), uint((nb-e)&63)
+				return o, false, e&entEnd != 0
 			}
 		}
+		x := bb
+		bb >>= e & 63
+		nb -= e
 		n := int(e >> entValue & entMask)
 		if e&entLiteral != 0 {
-			if o >= end {
-				return o, false
-			}
 			dst[o] = byte(n)
 			o++
-			bb >>= e & 15
-			nb -= uint(e & 15)
 			continue
 		}
-		x := uint(e >> entExtra & 15)
-		bb >>= e & 15
-		n += int(bb & (1<<x - 1))
-		bb >>= x
-		nb -= uint(e&15) + x
+		n += int(x & (1<<(e&63) - 1) >> (e >> entCode & 15))
 
-		if len(src)-pos >= 8 {
+		if nb&63 < maxDistBits {
 			bb |= binary.LittleEndian.Uint64(src[pos:]) << (nb & 63)
-			pos += int(63-nb) >> 3
+			pos += int(7 - nb>>3&7)
 			nb |= 56
-		} else {
-			bb, pos, nb = refillTail(src, bb, pos, nb)
 		}
 		e = f.dist[bb&(1<<distBits-1)]
 		if e&entOther != 0 {
 			if e&entSecond == 0 {
-				return o, false
+				return o, false, false
 			}
 			bb >>= distBits
 			nb -= distBits
 			e = f.dist[1<<distBits+int(e>>entValue&entMask)+int(bb&(1<<(maxCode-distBits)-1))]
 			if e&entOther != 0 {
-				return o, false
+				return o, false, false
 			}
 		}
-		x = uint(e >> entExtra & 15)
-		bb >>= e & 15
-		dist := int(e>>entValue&entMask) + int(bb&(1<<x-1))
-		bb >>= x
-		nb -= uint(e&15) + x
-		if n > end-o || dist > o {
-			return o, false
+		dist := int(e>>entValue&entMask) + int(bb&(1<<(e&63)-1)>>(e>>entCode&15))
+		bb >>= e & 63
+		nb -= e
+		if dist > o {
+			return o, false, false
 		}
-		if n <= 32 && dist >= 16 && len(dst)-o >= 32 {
+		if n <= 32 && dist >= 16 {
 			*(*[16]byte)(dst[o:]) = *(*[16]byte)(dst[o-dist:])
 			*(*[16]byte)(dst[o+16:]) = *(*[16]byte)(dst[o-dist+16:])
 		} else {
@@ -239,6 +259,56 @@ func (f *inflater) block(dst []byte, o, end int) (int, bool) {
 		}
 		o += n
 	}
+	f.pos, f.bb, f.nb = pos, bb, uint(nb&63)
+	return o, true, true
+}
+
+// symbol decodes one literal or match.
+func (f *inflater) symbol(dst []byte, o, end int) (_ int, more, ok bool) {
+	f.refill()
+	if f.overrun() {
+		return o, false, false
+	}
+	e, ok := f.look(f.lit[:], litBits)
+	n := e.value + e.extra
+	switch {
+	case e.kind&entEnd != 0:
+		return o, false, true
+	case !ok:
+		return o, false, false
+	case e.kind&entLiteral != 0:
+		if o >= end {
+			return o, false, false
+		}
+		dst[o] = byte(n)
+		return o + 1, true, true
+	}
+	f.refill()
+	d, ok := f.look(f.dist[:], distBits)
+	if dist := d.value + d.extra; ok && n <= end-o && dist <= o {
+		copyMatch(dst, o, dist, n)
+		return o + n, true, true
+	}
+	return o, false, false
+}
+
+// looked is an entry that was found, with the number in its extra bits.
+type looked struct {
+	kind         uint32
+	value, extra int
+}
+
+// look takes a code and its extra bits; it reports false for no code, and for the end of
+// the block.
+func (f *inflater) look(t []uint32, tableBits uint) (looked, bool) {
+	e := t[f.bb&(1<<tableBits-1)]
+	if e&entSecond != 0 {
+		f.take(tableBits)
+		e = t[1<<tableBits+int(e>>entValue&entMask)+int(f.bb&(1<<(maxCode-tableBits)-1))]
+	}
+	n := uint(e >> entCode & 15)
+	f.take(n)
+	return looked{e, int(e >> entValue & entMask), f.take(uint(e&31) - n)}, e&entOther == 0
 }
 
 // codeOrder is the order in which the lengths of the code for lengths come.
@@ -270,7 +340,7 @@ func (f *inflater) readCodes() bool {
 		if e&entOther != 0 {
 			return false
 		}
-		f.take(uint(e & 15))
+		f.take(uint(e & 31))
 		v, n := uint8(e>>entValue), 1
 		switch v {
 		case 16:
@@ -341,7 +411,7 @@ var fixedTables = sync.OnceValue(func() *fixedTable {
 	return t
 })
 
-// litEntry is the entry of a literal, length or end, without its code's length.
+// litEntry is the entry of a literal, length or end, without its code's bits.
 func litEntry(s int) uint32 {
 	switch {
 	case s < 256:
@@ -352,7 +422,7 @@ func litEntry(s int) uint32 {
 		return uint32(s-254) << entValue
 	case s < 285: // four lengths for each number of extra bits
 		x := uint32(s-261) / 4
-		return (3+(4+uint32(s-265)%4)<<x)<<entValue | x<<entExtra
+		return (3+(4+uint32(s-265)%4)<<x)<<entValue | x
 	case s == 285:
 		return 258 << entValue
 	}
@@ -365,7 +435,7 @@ func distEntry(s int) uint32 {
 		return uint32(s+1) << entValue
 	case s < 30: // two distances for each number of extra bits
 		x := uint32(s-2) / 2
-		return (1+(2+uint32(s)%2)<<x)<<entValue | x<<entExtra
+		return (1+(2+uint32(s)%2)<<x)<<entValue | x
 	}
 	return entOther
 }
@@ -410,7 +480,7 @@ func buildTable(t []uint32, tableBits int, lens []uint8, entry func(int) uint32)
 		e := entry(s)
 		if l <= tableBits {
 			for i := rev; i < len(first); i += 1 << l {
-				first[i] = e | uint32(l)
+				first[i] = e + uint32(l)*(1<<entCode+1)
 			}
 			continue
 		}
@@ -421,7 +491,7 @@ func buildTable(t []uint32, tableBits int, lens []uint8, entry func(int) uint32)
 		}
 		part := parts[*head>>entValue&entMask:][:size]
 		for i := rev >> tableBits; i < size; i += 1 << (l - tableBits) {
-			part[i] = e | uint32(l-tableBits)
+			part[i] = e + uint32(l-tableBits)*(1<<entCode+1)
 		}
 	}
 	return true

@@ -112,31 +112,3 @@ func TestCopyMatch(t *testing.T) {
 		}
 	}
 }
-
-func TestAdler(t *testing.T) {
-	t.Parallel()
-	// The largest sums of the lanes, and every length around a step.
-	p := bytes.Repeat([]byte{255}, 5*8*adlerWords+9)
-	for n := range p {
-		if got, want := adler(p[:n]), slowAdler(p[:n]); got != want {
-			t.Fatalf("%d bytes: %08x, want %08x", n, got, want)
-		}
-	}
-	for i := range p {
-		p[i] = byte(i*i + i>>3)
-	}
-	for n := range p {
-		if got, want := adler(p[:n]), slowAdler(p[:n]); got != want {
-			t.Fatalf("%d bytes: %08x, want %08x", n, got, want)
-		}
-	}
-}
-
-func slowAdler(p []byte) uint32 {
-	a, b := uint32(1), uint32(0)
-	for _, c := range p {
-		a = (a + uint32(c)) % adlerMod
-		b = (b + a) % adlerMod
-	}
-	return b<<16 | a
-}

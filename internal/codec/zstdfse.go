@@ -18,20 +18,19 @@ const (
 	fseSymbols = 53 // the largest number of symbols of the three kinds
 )
 
-// fseState is one state of a decoding table, with the meaning of its symbol: a base
-// value to which extra bits are added. The next state is next plus the number in the
-// next bits of the stream.
-type fseState struct {
-	base  uint32
-	next  uint16
-	bits  uint8
-	extra uint8
+// fseState is one state of a decoding table, with the meaning of its symbol: a base value
+// (from bit 32 on) to which extra bits (their number in bits 0 to 7) are added. The next
+// state is next (bits 16 to 31) plus the number in the next bits (how many: 8 to 15) of the
+// stream.
+type fseState uint64
+
+func newState(c fseCode, next uint16, n uint8) fseState {
+	return fseState(c.base)<<32 | fseState(next)<<16 | fseState(n)<<8 | fseState(c.extra)
 }
 
 type fseTable struct {
 	log    uint8
-	states []fseState
-	buf    [1 << fseMaxLog]fseState
+	states [1 << fseMaxLog]fseState // 1<<log of them
 }
 
 // fseCode is a symbol's meaning.
@@ -109,8 +108,7 @@ func (f *zstdFast) tables(in []byte) ([]byte, bool) {
 
 // single makes a table of a single code, which takes no bits.
 func (t *fseTable) single(c fseCode) {
-	t.log, t.states = 0, t.buf[:1]
-	t.buf[0] = fseState{base: c.base, extra: c.extra}
+	t.log, t.states[0] = 0, newState(c, 0, 0)
 }
 
 // read builds the table from its description at the start of in and returns
@@ -175,7 +173,7 @@ func (t *fseTable) read(c *fseConsts, kind int, in []byte) int {
 // many states each symbol gets, -1 for less than one, which add up to 1<<log.
 func (t *fseTable) build(c *fseConsts, kind int, log uint8, norm []int16) {
 	size := 1 << log
-	t.log, t.states = log, t.buf[:size]
+	t.log = log
 	var symbol [1 << fseMaxLog]uint8
 	var next [fseSymbols]uint16
 	high := size
@@ -195,11 +193,10 @@ func (t *fseTable) build(c *fseConsts, kind int, log uint8, norm []int16) {
 			}
 		}
 	}
-	for i := range t.states {
+	for i := range t.states[:size] {
 		s := symbol[i]
 		nb := log + 1 - uint8(bits.Len16(next[s]))
-		code := c.codes[kind][s]
-		t.states[i] = fseState{code.base, next[s]<<nb - uint16(size), nb, code.extra}
+		t.states[i] = newState(c.codes[kind][s], next[s]<<nb-uint16(size), nb)
 		next[s]++
 	}
 }

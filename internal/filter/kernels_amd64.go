@@ -104,6 +104,21 @@ func sumsAVX2(p *byte, n int)
 //go:noescape
 func differencesAVX2(dst *byte, src *byte, n int)
 
+// gather2AVX2 merges 2 byte planes, to which planes points, into n elements; n > 0 is a multiple of 32.
+//
+//go:noescape
+func gather2AVX2(dst *byte, planes **byte, n int)
+
+// gather4AVX2 merges 4 byte planes, to which planes points, into n elements; n > 0 is a multiple of 32.
+//
+//go:noescape
+func gather4AVX2(dst *byte, planes **byte, n int)
+
+// gather8AVX2 merges 8 byte planes, to which planes points, into n elements; n > 0 is a multiple of 32.
+//
+//go:noescape
+func gather8AVX2(dst *byte, planes **byte, n int)
+
 // bitsToBytesGFNI turns n columns of 8 rows of bits, stride bytes apart, into 8*n bytes, for each of some planes, which begin step bytes apart in dst and 8 rows in src; n > 0 is a multiple of 32.
 //
 //go:noescape

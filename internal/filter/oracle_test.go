@@ -149,11 +149,34 @@ func check(tb testing.TB, raw, ref []byte, width, shift int) {
 			}
 		}
 	}
+	checkGather(tb, raw, width, shift)
 	want := legacyUndeltaOracle(raw, width)
 	for e := portable; e <= best; e++ {
 		got := guarded(tb, raw, shift, into(func(p []byte) { e.byteUndelta(p, width, true) }))
 		if !bytes.Equal(got, want) {
 			tb.Fatalf("old bytedelta, %v: decoded wrong at %s", e, where(want, got, width, shift))
+		}
+	}
+}
+
+// checkGather compares Gather with its oracle, for planes that each lie elsewhere.
+func checkGather(tb testing.TB, raw []byte, width, shift int) {
+	tb.Helper()
+	if width != 2 && width != 4 && width != 8 {
+		return
+	}
+	n := len(raw) / width
+	encoded := shuffleOracle(raw[:n*width], width)
+	for e := portable; e <= best; e++ {
+		got := guarded(tb, encoded, shift, func(dst, src []byte) {
+			var planes [MaxPlanes][]byte
+			for j := range width {
+				planes[j] = bytes.Clone(src[j*n : (j+1)*n])[:n:n]
+			}
+			e.gatherAll(dst, &planes, width)
+		})
+		if want := raw[:n*width]; !bytes.Equal(got, want) {
+			tb.Fatalf("gather, %v: wrong at %s", e, where(want, got, width, shift))
 		}
 	}
 }

@@ -27,6 +27,9 @@ func main() {
 		v.sums()
 		v.differences()
 	}
+	for _, width := range []int{2, 4, 8} {
+		isa{"AVX2", 32}.gather(width)
+	}
 	gfni := isa{"GFNI", 32}
 	diagonal := gfni.constant("diagonal", 0x8040201008040201)
 	gfni.bitsToBytesAffine(diagonal)
