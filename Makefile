@@ -66,7 +66,7 @@ in-modules = status=0; for m in $(MODULES); do (cd $$m && $(1)) || status=1; don
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 	@echo "  set: T=$(T) (fuzz), BENCH=$(BENCH) BENCHTIME=$(BENCHTIME) COUNT=$(COUNT), TESTFLAGS=, PKG=$(PKG) (trace-update, mutants), SOAK=$(SOAK) (soak), COVER_MIN=$(COVER_MIN)"
 
 .PHONY: need-go
@@ -110,6 +110,23 @@ test: need-go ## all tests that need nothing but Go
 
 # What other processors run.
 test-purego = go test -tags purego $(TESTFLAGS) ./internal/filter ./internal/adler ./analyze/internal/vec ./analyze/internal/exact
+
+# What is in assembly for arm64, and what stands on it; no tests of more than a second or two
+# there, where an instruction takes ten.
+ARM64_PKG  := ./internal/filter ./internal/adler ./internal/codec ./analyze/internal/vec ./analyze/internal/exact ./formats/blosc ./formats/cframe ./formats/zoomcache
+ARM64_SKIP := Suite|Memory|Alloc|Million|SmallLZ4|InflateOthers|TrainDict|EditIndex|Crash|SecondsAreNearest
+# Whose numbers are stored or answered: a product fused with a sum would round them otherwise.
+NO_FUSING  := ./formats/zoomcache ./formats/zoomindex ./analyze/internal/exact ./analyze/internal/cells
+
+.PHONY: test-arm64
+test-arm64: export GOARCH := arm64
+test-arm64: need-go ## tests of what is in assembly for arm64, on an emulated processor (needs qemu-user)
+	@qemu=$$(command -v qemu-aarch64 || command -v qemu-aarch64-static) || { echo "test-arm64: qemu-aarch64 is missing: install qemu-user" >&2; exit 1; }; \
+	test="go test -short -exec $$qemu -timeout=$(TIMEOUT) $(TESTFLAGS)"; set -x; \
+	go vet $(ARM64_PKG); \
+	$$test -skip '$(ARM64_SKIP)' $(ARM64_PKG); \
+	$$test -run '^TestGolden$$' ./formats/zoomindex
+	@if go build -gcflags=-S $(NO_FUSING) 2>&1 | grep -E '\bFN?M(ADD|SUB)[SD]\b'; then echo "test-arm64: a product is fused with a sum: convert it (float64(x * y))" >&2; exit 1; fi
 
 .PHONY: race
 race: need-go ## tests in which goroutines meet, under the race detector (needs a C compiler), on RACE_CPU CPUs
@@ -250,7 +267,7 @@ tidy-check: need-go ## go.mod and go.sum say what the code needs
 
 ##@ All
 
-CI_STEPS := lint lint-selftest generate-check test race bench-once tidy-check peers browser docs-check fixtures-check e2e terraform-test fuzz
+CI_STEPS := lint lint-selftest generate-check test test-arm64 race bench-once tidy-check peers browser docs-check fixtures-check e2e terraform-test fuzz
 
 .PHONY: ci-steps
 ci-steps:

@@ -185,7 +185,7 @@ func (s *Supposed) count(size []int64) []int64 {
 func (s *Supposed) blockLen(n, k, items int64) int {
 	mean := float64(items) * float64(s.o.CBytes) / float64(s.g.items)
 	// Between nine and eleven tenths of the mean.
-	size := mean * (0.9 + 0.2*float64(mix(uint64(n)<<32|uint64(k))>>40)/(1<<24))
+	size := mean * (0.9 + float64(0.2*float64(mix(uint64(n)<<32|uint64(k))>>40)/(1<<24)))
 	return int(min(max(size, leastSupposed), float64(s.g.blockBytes+leastSupposed)))
 }
 

@@ -187,7 +187,7 @@ func (k *packer) guess(p []byte) (guessPart, error) {
 	}
 	n := float64(len(p))
 	extra := k.countRuns(p)
-	runs := k.entropy(symbols) + extra/8 + runsHead
+	runs := k.entropy(symbols) + float64(extra/8) + runsHead
 	clear(k.count[:])
 	for _, b := range p {
 		k.count[b]++
@@ -198,7 +198,7 @@ func (k *packer) guess(p []byte) (guessPart, error) {
 		if err := k.deflateTo(&k.trial, p); err != nil {
 			return guessPart{}, err
 		}
-		if least := min(best, runs); float64(k.trial.Len()) < max(least-n/saves, least/saves) {
+		if least := min(best, runs); float64(k.trial.Len()) < max(least-float64(n/saves), least/saves) {
 			return guessPart{}, nil
 		}
 	}

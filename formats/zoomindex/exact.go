@@ -169,7 +169,7 @@ func (x *exactly) finer(s *index.Section) *index.Section {
 		pages += float64(size(fine, p.I, p.J))
 	}
 	for _, r := range x.out.Rest {
-		samples += (float64(r.To) - float64(r.From) + 1) * x.bytes
+		samples += float64((float64(r.To) - float64(r.From) + 1) * x.bytes)
 	}
 	if pages*2 > samples {
 		return nil
@@ -184,7 +184,7 @@ const edgeCost = 64 << 10
 // leaves. It is nil if the samples alone take less.
 func (x *exactly) best(levels []*index.Section) (best *index.Section) {
 	r := x.out.Rest[0]
-	least := (float64(r.To)-float64(r.From)+1)*x.bytes + edgeCost
+	least := float64((float64(r.To)-float64(r.From)+1)*x.bytes) + edgeCost
 	for _, s := range levels {
 		cost := x.left(s, r)
 		for _, p := range x.pages(s, x.out.Rest) {
@@ -209,7 +209,7 @@ func (x *exactly) left(s *index.Section, r Range) float64 {
 			return math.Inf(1)
 		}
 		step := (p.Last-p.First)/p.Count + 1
-		each, last := float64(step)*x.bytes+edgeCost, int64(-1)
+		each, last := float64(float64(step)*x.bytes)+edgeCost, int64(-1)
 		across := func(next int64) { // a window begins at next
 			if at := uint64(next - p.First); next <= p.Last && (x.v.t.Variable || at%uint64(step) != 0) && int64(at/uint64(step)) != last {
 				last = int64(at / uint64(step))

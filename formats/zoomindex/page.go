@@ -257,7 +257,7 @@ func (l layout) single(s *stat, x float64) float64 {
 	lo, hi := keyFloat(l.kind, s.min), keyFloat(l.kind, s.max)
 	size := max(math.Abs(lo), math.Abs(hi))
 	if math.IsInf(x, 0) && !math.IsInf(size, 0) || size < leastNormal {
-		return lo/2 + hi/2
+		return float64(lo/2) + float64(hi/2)
 	}
 	return x
 }
@@ -274,11 +274,11 @@ func (l layout) restore(s *stat, dev float64) {
 	if part <= quantum && dev <= quantum {
 		mean, d = lo, 0
 		if band := hi - lo; band > 0 {
-			mean, d = lo+band*(part/quantum), band/2*(dev/quantum)
+			mean, d = lo+float64(band*(part/quantum)), band/2*(dev/quantum)
 		}
 	}
 	s.sum = mean * float64(s.valid)
-	s.sq = (mean*mean + d*d) * float64(s.valid)
+	s.sq = (float64(mean*mean) + float64(d*d)) * float64(s.valid)
 }
 
 // ends reads a page with the first and the last values of the last n spans of c.

@@ -32,9 +32,9 @@ func (p *pace) seen(offsets float64) {
 	}
 	switch offsets = min(offsets, paceMost*p.usual); {
 	case offsets < p.usual:
-		p.usual -= (p.usual - offsets) / paceDown
+		p.usual -= float64((p.usual - offsets) / paceDown)
 	default:
-		p.usual += (offsets - p.usual) / paceUp
+		p.usual += float64((offsets - p.usual) / paceUp)
 	}
 	p.usual = max(p.usual, 1)
 }

@@ -223,7 +223,7 @@ func gatherInts[T integer](v []T, i, j, step, size int, signed bool) stat {
 			lo, hi = min(lo, x), max(hi, x)
 			f := float64(x)
 			sum += f
-			sq += f * f
+			sq += float64(f * f) // the conversion forbids to fuse it with the sum
 			n++
 		}
 	}
@@ -249,7 +249,7 @@ func gatherFloats[T float32 | float64](v []T, i, j, step int, key func(T) uint64
 		}
 		f := float64(x)
 		s.sum += f
-		s.sq += f * f
+		s.sq += float64(f * f) // the conversion forbids to fuse it with the sum
 	}
 	if s.valid > 0 {
 		s.min, s.max = key(lo), key(hi)
@@ -290,7 +290,7 @@ func gatherBig(v []*big.Int, i, j, step int) stat {
 		}
 		f, _ := x.Float64()
 		s.sum += f
-		s.sq += f * f
+		s.sq += float64(f * f) // the conversion forbids to fuse it with the sum
 	}
 	s.valid = s.n
 	b.min, b.max = new(big.Int).Set(b.min), new(big.Int).Set(b.max)

@@ -282,9 +282,9 @@ func (s *stat) stats(k zoomcache.Kind, ends bool) zoomcache.Stats {
 	lo, hi := o.Min.Float(), o.Max.Float()
 	switch {
 	case o.Mean != o.Mean:
-		o.Mean = lo + (hi-lo)/2
+		o.Mean = lo + float64((hi-lo)/2)
 		if math.IsInf(hi-lo, 0) {
-			o.Mean = lo/2 + hi/2
+			o.Mean = float64(lo/2) + float64(hi/2)
 		}
 	default:
 		o.Mean = min(max(o.Mean, lo), hi) // rounding may move it outside

@@ -1,6 +1,6 @@
 // Package adler computes Adler-32 checksums, as hash/adler32 does, but several
-// times as fast if the processor has AVX2. Each chunk of a Bloscpack file has
-// one, and without AVX2 decoding would wait for it.
+// times as fast if the processor has AVX2 or NEON. Each chunk of a Bloscpack file
+// has one, and without these decoding would wait for it.
 package adler
 
 import "hash/adler32"

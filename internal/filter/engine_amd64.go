@@ -4,6 +4,15 @@ package filter
 
 import "golang.org/x/sys/cpu"
 
+const (
+	sse2 = portable + 1 + iota
+	avx2
+	gfni // avx2, and AVX-512 with the Galois field instructions
+)
+
+// vector is the number of bytes that the engine handles at once.
+func (e engine) vector() int { return 8 << min(e, avx2) }
+
 // best is what this processor has; nothing writes it later.
 var best = detect()
 

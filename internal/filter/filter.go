@@ -11,8 +11,8 @@
 // A width is the number of bytes of one element. A width below 1 counts as 1.
 //
 // On amd64 most filters use SSE2, or AVX2 and GFNI where the processor has
-// them; other processors, and programs built with the tag purego, use Go code
-// that handles eight bytes at a time.
+// them, and on arm64 NEON; other processors, and programs built with the tag
+// purego, use Go code that handles eight bytes at a time.
 package filter
 
 //go:generate go run -C asm . -out ../kernels_amd64.s -stubs ../kernels_amd64.go -pkg filter
@@ -36,13 +36,6 @@ func same(dst, src []byte) {
 // maybe nothing, and return how far they came; the rest is for the Go code.
 type engine uint8
 
-// The engines. Each has the instructions of all before it.
-const (
-	portable engine = iota
-	sse2
-	avx2
-	gfni // avx2, and AVX-512 with the Galois field instructions
-)
-
-// vector is the number of bytes that the engine handles at once.
-func (e engine) vector() int { return 8 << min(e, avx2) }
+// portable is the Go code; those that the processor offers beside it follow it, each with
+// the instructions of all before it.
+const portable engine = 0

@@ -3,13 +3,21 @@ package filter
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 )
 
 // String names an engine in failures and measurements.
 func (e engine) String() string {
-	return [...]string{"go", "sse2", "avx2", "gfni"}[e]
+	switch {
+	case e == portable:
+		return "go"
+	case runtime.GOARCH == "arm64":
+		return "neon"
+	default:
+		return [...]string{"sse2", "avx2", "gfni"}[e-portable-1]
+	}
 }
 
 // The oracles work on one byte or one bit at a time, in the words of the format.

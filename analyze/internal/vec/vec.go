@@ -1,5 +1,5 @@
 // Package vec has the inner loops of reductions over lists of float64: in assembly where
-// the processor has AVX2 and FMA, else in Go. Both give the same results.
+// the processor has AVX2 and FMA, or NEON, else in Go. All give the same results.
 package vec
 
 import (

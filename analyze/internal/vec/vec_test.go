@@ -2,6 +2,8 @@ package vec
 
 import (
 	"encoding/binary"
+	"fmt"
+	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -148,6 +150,47 @@ func TestWiden(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestGolden: the bits of all results are those of every processor.
+func TestGolden(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	h := fnv.New64a()
+	put := func(list ...float64) {
+		for _, x := range list {
+			_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(x)))
+		}
+	}
+	flags := func(list ...bool) {
+		for _, x := range list {
+			fmt.Fprint(h, x)
+		}
+	}
+	for _, n := range sizes() {
+		for _, spread := range []int{1, 40, 1000} { // of exponents; of the last some squares are tiny, some infinite
+			src, list := make([]byte, 4*n), make([]float64, n)
+			for i := range list {
+				list[i] = math.Ldexp(r.Float64()-0.5, r.IntN(spread)-spread/2)
+				binary.LittleEndian.PutUint32(src[4*i:], math.Float32bits(float32(list[i])))
+			}
+			x, y := make([]float64, n), make([]float64, n)
+			Widen(x, src)
+			put(x...)
+			lo, hi, nan := Bounds(list)
+			put(lo, hi)
+			_, e := math.Frexp(max(-lo, hi))
+			a, b, left := Cut(list, x, 1.5*math.Ldexp(1, e-43+52), 1.5*math.Ldexp(1, e-86+52))
+			put(a, b)
+			put(x...)
+			left2, tiny := Square(list, x, y)
+			put(x...)
+			put(y...)
+			flags(nan, left, left2, tiny)
+		}
+	}
+	if got, want := h.Sum64(), uint64(0xbeaadb0cd311c3eb); got != want {
+		t.Errorf("%#x, want %#x", got, want)
 	}
 }
 
