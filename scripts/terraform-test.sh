@@ -47,7 +47,7 @@ folders=("${modules[@]}" examples/minimal examples/complete)
 cp -r terraform "$work/terraform"
 find "$work/terraform" -name '.terraform*' -prune -exec rm -rf {} +
 mkdir "$work/dist"
-for f in analyze pack zoom serve; do cp terraform/modules/pipeline/tests/fixtures/fn.zip "$work/dist/fn-$f-arm64.zip"; done
+for f in analyze pack packs zoom serve; do cp terraform/modules/pipeline/tests/fixtures/fn.zip "$work/dist/fn-$f-arm64.zip"; done
 
 init() {
     local folder

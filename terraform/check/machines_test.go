@@ -18,12 +18,15 @@ import (
 	"github.com/farread/farread/objstore/s3store"
 )
 
-// machines evaluates the module with both state machines.
+// machines evaluates the module with all state machines.
 func machines(t *testing.T, more map[string]cty.Value) *Instance {
 	t.Helper()
 	input := map[string]cty.Value{
 		"analysis": cty.ObjectVal(map[string]cty.Value{"zip": cty.StringVal("fn.zip"), "sources": cty.TupleVal([]cty.Value{
 			cty.ObjectVal(map[string]cty.Value{"bucket": cty.StringVal("datasets"), "prefix": cty.StringVal("sets/")})})}),
+		"packs": cty.ObjectVal(map[string]cty.Value{"zip": cty.StringVal("fn.zip"),
+			"sources": cty.TupleVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"bucket": cty.StringVal("inputs")})}),
+			"outputs": cty.TupleVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"bucket": cty.StringVal("datasets"), "prefix": cty.StringVal("sets/")})})}),
 		"backfill": cty.EmptyObjectVal,
 		"work":     cty.ObjectVal(map[string]cty.Value{"bucket": cty.StringVal("work"), "prefix": cty.StringVal("far/")}),
 	}
@@ -76,6 +79,7 @@ func TestMachineRights(t *testing.T) {
 		writes    string
 	}{
 		"analysis": {[]string{"arn:aws:states:::lambda:invoke", "arn:aws:states:::s3:getObject"}, []string{"analyze"}, ""},
+		"packs":    {[]string{"arn:aws:states:::lambda:invoke", "arn:aws:states:::s3:getObject"}, []string{"packs"}, ""},
 		"backfill": {[]string{"arn:aws:states:::aws-sdk:s3:putObject", "arn:aws:states:::lambda:invoke", "arn:aws:states:::s3:getObject"}, []string{"pack", "zoom"}, "far/backfill/x/run/000000.json"},
 	} {
 		var def any
@@ -140,8 +144,10 @@ func TestBackfillNames(t *testing.T) {
 			t.Errorf("%s: %s", name, def)
 		}
 	}
-	if name := attribute(t, in, "aws_lambda_function.parts", "analysis", "function_name"); !strings.Contains(attribute(t, in, "aws_sfn_state_machine.this", "analysis", "definition"), ":function:"+name+`"`) {
-		t.Errorf("the machine of analyses does not call %s", name)
+	for _, kind := range []string{"analysis", "packs"} {
+		if name := attribute(t, in, "aws_lambda_function.parts", kind, "function_name"); !strings.Contains(attribute(t, in, "aws_sfn_state_machine.this", kind, "definition"), ":function:"+name+`"`) {
+			t.Errorf("the machine of %s does not call %s", kind, name)
+		}
 	}
 }
 

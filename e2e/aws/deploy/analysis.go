@@ -18,14 +18,27 @@ import (
 // machine of the module around it, and returns the machine's ARN.
 func (c *Cloud) Analysis(t *testing.T, zip []byte) (machine string) {
 	t.Helper()
+	return c.parts(t, "analysis", zip)
+}
+
+// Packs is as Analysis for the function that packs by parts.
+func (c *Cloud) Packs(t *testing.T, zip []byte) (machine string) {
+	t.Helper()
+	return c.parts(t, "packs", zip)
+}
+
+// parts deploys the function zip as the one that does plans of a kind, which it hears of in
+// FAULTY.
+func (c *Cloud) parts(t *testing.T, kind string, zip []byte) (machine string) {
+	t.Helper()
 	n := id()
-	function := c.Deploy(t, "fn-analyze-"+n, zip, map[string]string{}, time.Minute, "")
+	function := c.Deploy(t, "fn-"+kind+"-"+n, zip, map[string]string{"FAULTY": kind}, time.Minute, "")
 	text, err := os.ReadFile(filepath.Join(scenario.Root(t), "terraform/modules/pipeline/analysis.asl.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	definition := strings.NewReplacer("${function_arn}", function, "${max_concurrency}", "4").Replace(string(text))
-	name := "analysis-" + n
+	name := kind + "-" + n
 	m, err := c.States.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{Name: &name, Definition: &definition, RoleArn: &c.Config.Role, Type: sfntypes.StateMachineTypeStandard})
 	if err != nil {
 		t.Fatal(err)

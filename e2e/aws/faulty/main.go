@@ -1,4 +1,4 @@
-// Command faulty is fn-analyze with faults: an object faults/N in the work bucket makes the
+// Command faulty is fn-analyze, or with FAULTY=packs fn-packs, with faults: an object faults/N in the work bucket makes the
 // batch of the parts from N on fail, as its bytes say: "once", "always" or "permanent".
 package main
 
@@ -14,6 +14,7 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/functions/bootstrap"
 	"github.com/farread/farread/functions/bootstrap/analysis"
+	"github.com/farread/farread/functions/bootstrap/packing"
 	"github.com/farread/farread/functions/parts"
 	"github.com/farread/farread/objstore"
 )
@@ -24,7 +25,11 @@ func main() {
 		fmt.Fprintln(os.Stderr, "faulty:", err)
 		os.Exit(1)
 	}
-	f := analysis.Function(c, slog.New(slog.NewJSONHandler(os.Stderr, nil)))
+	wired := analysis.Function
+	if os.Getenv("FAULTY") == "packs" {
+		wired = packing.Function
+	}
+	f := wired(c, slog.New(slog.NewJSONHandler(os.Stderr, nil)))
 	bootstrap.Call(func(ctx context.Context, payload []byte) ([]byte, error) {
 		if err := fault(ctx, f, payload); err != nil {
 			return nil, err

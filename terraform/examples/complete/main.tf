@@ -55,8 +55,9 @@ module "pipeline" {
   }
   architecture = var.architecture
 
-  # farread analyze --on, farread backfill --on: ARNs and --work are outputs.
+  # farread analyze --on, farread pack --on, farread backfill --on: ARNs and --work are outputs.
   analysis = { zip = "${var.zips}/fn-analyze-${local.arch}.zip", max_concurrency = 200 }
+  packs    = { zip = "${var.zips}/fn-packs-${local.arch}.zip", max_concurrency = 200 }
   backfill = { max_concurrency = 50 }
 
   kms_key_arn           = aws_kms_key.data.arn

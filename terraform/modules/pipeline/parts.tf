@@ -40,7 +40,7 @@ locals {
     [for s in key == "packs" ? ["outputs"] : [] : {
       Sid      = "WriteOutputs"
       Effect   = "Allow"
-      Action   = ["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"]
+      Action   = ["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
       Resource = [for s in local.packs_writes : "${local.arn}:s3:::${s.bucket}/${s.prefix}*"]
     }],
     [for i, s in key == "packs" ? local.packs_writes : [] : {
