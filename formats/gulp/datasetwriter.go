@@ -30,6 +30,10 @@ type DatasetOptions struct {
 
 const defaultMaxBytes = 256 << 20
 
+// ChunkEnds reports whether a chunk whose data object has so many bytes ends before the
+// next id: the rule of all writers of datasets.
+func ChunkEnds(data, maxBytes int64) bool { return data >= maxBytes }
+
 func (o DatasetOptions) withDefaults() DatasetOptions {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = defaultMaxBytes
@@ -94,7 +98,7 @@ func (w *DatasetWriter) Begin(id string, meta ...json.RawMessage) error {
 	}
 	if w.w != nil {
 		t := w.w.Totals()
-		if t.DataBytes >= w.o.MaxBytes || w.o.MaxIDs > 0 && t.IDs >= w.o.MaxIDs {
+		if ChunkEnds(t.DataBytes, w.o.MaxBytes) || w.o.MaxIDs > 0 && t.IDs >= w.o.MaxIDs {
 			if err := w.finish(); err != nil {
 				return err
 			}

@@ -151,9 +151,15 @@ func (w *Writer) empty(id string) error {
 		Err: fmt.Errorf("%w: %w", errEmptyFrame, formats.ErrCorrupt)}
 }
 
+// padding is the number of zeros behind a frame.
+func padding(size int64) int64 { return -size & 3 }
+
+// StoredLen returns how many bytes of a data object a frame of so many bytes takes.
+func StoredLen(size int64) int64 { return size + padding(size) }
+
 // finish pads the last frame and adds it to the index.
 func (w *Writer) finish(e *entry, size int64) error {
-	pad := -size & 3
+	pad := padding(size)
 	if pad > 0 {
 		if _, err := w.w.Write(w.zeros[:pad]); err != nil {
 			w.err = wrap(e.id, err)

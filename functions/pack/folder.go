@@ -166,11 +166,13 @@ type prefix struct {
 	l       Limits
 	isJunk  func(name string) bool
 	members []remote
+	pinned  bool // the listing is an old one: an object that changed since stays so
 }
 
+// A remote is what a listing tells of an object: there may be millions.
 type remote struct {
-	name string
-	info objstore.Info
+	name, key, etag string
+	size            int64
 }
 
 // Prefix lists the objects of b under folder ("" or ending in a slash) as a
@@ -217,7 +219,7 @@ func (p *prefix) add(folder string, info objstore.Info) error {
 	if p.about.Size += info.Size; p.about.Size > p.l.Bytes {
 		return kit.Fail("folder", "", -1, kit.TooLarge("more than %d bytes", p.l.Bytes))
 	}
-	p.members = append(p.members, remote{name, info})
+	p.members = append(p.members, remote{name, info.Key, info.ETag, info.Size})
 	return nil
 }
 
@@ -227,7 +229,7 @@ func (p *prefix) close() *prefix {
 	sort.Slice(p.members, func(i, j int) bool { return compareFiles(p.members[i].name, p.members[j].name) < 0 })
 	h := sha256.New()
 	for _, m := range p.members {
-		fmt.Fprintf(h, "%q %q %d\n", m.info.Key, m.info.ETag, m.info.Size)
+		fmt.Fprintf(h, "%q %q %d\n", m.key, m.etag, m.size)
 	}
 	p.about.Layout = hex.EncodeToString(h.Sum(nil)[:16])
 	return p
@@ -306,7 +308,7 @@ func (p *prefix) Each(ctx context.Context, f func(File, io.Reader) error) error 
 			return err
 		}
 		m := w.Parts[0].For
-		if err := f(File{Name: m.name, Size: m.info.Size, Off: -1}, bytes.NewReader(w.Bytes(0))); err != nil {
+		if err := f(File{Name: m.name, Size: m.size, Off: -1}, bytes.NewReader(w.Bytes(0))); err != nil {
 			return err
 		}
 	}
@@ -316,12 +318,12 @@ func (p *prefix) Each(ctx context.Context, f func(File, io.Reader) error) error 
 func (p *prefix) parts(_ context.Context, add func(pull.Part[*remote]) error) error {
 	for i := range p.members {
 		m := &p.members[i]
-		n := m.info.Size
+		n := m.size
 		if n > max(p.l.Frame, p.l.Text) {
 			return kit.Fail("folder", fmt.Sprintf("%q", m.name), -1, kit.TooLarge("%d bytes", n))
 		}
 		const least = prefixBytes / prefixAhead // so many parts fill the memory
-		if err := add(pull.Part[*remote]{From: &listed{p.b, &m.info}, Len: n, More: max(least-n, 0), For: m}); err != nil {
+		if err := add(pull.Part[*remote]{From: &listed{p.b, m, p.pinned}, Len: n, More: max(least-n, 0), For: m}); err != nil {
 			return err
 		}
 	}
@@ -330,24 +332,28 @@ func (p *prefix) parts(_ context.Context, add func(pull.Part[*remote]) error) er
 
 // A listed object is read as it was listed: all of it, with one request.
 type listed struct {
-	b    objstore.Bucket
-	info *objstore.Info
+	b      objstore.Bucket
+	m      *remote
+	pinned bool
 }
 
-func (r *listed) Size() int64 { return r.info.Size }
+func (r *listed) Size() int64 { return r.m.size }
 
 func (r *listed) ReadRanges(ctx context.Context, spans []rangeio.Span) error {
-	o := objstore.OpenOptions{Head: max(r.info.Size, 1), IfMatch: r.info.ETag}
-	if len(spans) == 1 && spans[0].Off == 0 && int64(len(spans[0].P)) == r.info.Size {
+	o := objstore.OpenOptions{Head: max(r.m.size, 1), IfMatch: r.m.etag}
+	if len(spans) == 1 && spans[0].Off == 0 && int64(len(spans[0].P)) == r.m.size {
 		o.Buf = spans[0].P // the head is all of it, and there already
 	}
-	obj, err := objstore.Open(ctx, r.b, r.info.Key, o)
+	obj, err := objstore.Open(ctx, r.b, r.m.key, o)
 	if err == nil {
 		err = obj.ReadRanges(ctx, spans)
 	}
 	if errors.Is(err, objstore.ErrChanged) || errors.Is(err, objstore.ErrNotFound) || errors.Is(err, rangeio.ErrOutside) {
+		if r.pinned {
+			return fmt.Errorf("%s is not what was listed any more: %w", r.m.key, err)
+		}
 		// Not the marker's own change: no newer event is sure to follow.
-		return fmt.Errorf("%s was replaced while its folder was packed (%v): %w", r.info.Key, err, objstore.ErrUnavailable) //nolint:errorlint // its own sentinel would say that the upload is gone
+		return fmt.Errorf("%s was replaced while its folder was packed (%v): %w", r.m.key, err, objstore.ErrUnavailable) //nolint:errorlint // its own sentinel would say that the upload is gone
 	}
 	return err
 }

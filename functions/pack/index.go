@@ -16,10 +16,10 @@ func IndexPair(p *functions.Pair, made func() *gulp.Writer) {
 	p.Side = func(data, meta objstore.Info) ([]byte, error) { return BuildIndex(made(), data, meta) }
 }
 
-// BuildIndex makes the index of a gulp chunk that w has written, to the objects data and
-// meta. It returns nil if an index is not worth while, or cannot be: the store gives no
+// BuildIndex makes the index of a gulp chunk, such as a gulp.Writer has written, to the
+// objects data and meta. It returns nil if an index is not worth while, or cannot be: the store gives no
 // ETags.
-func BuildIndex(w *gulp.Writer, data, meta objstore.Info) ([]byte, error) {
+func BuildIndex(c gulpindex.Source, data, meta objstore.Info) ([]byte, error) {
 	if !gulpindex.Worth(meta.Size) {
 		return nil, nil
 	}
@@ -30,5 +30,5 @@ func BuildIndex(w *gulp.Writer, data, meta objstore.Info) ([]byte, error) {
 	if !pair.Bound() {
 		return nil, nil
 	}
-	return gulpindex.Build(w, pair)
+	return gulpindex.Build(c, pair)
 }

@@ -30,6 +30,9 @@ type labels struct {
 	l      Limits
 	size   int64
 	from   string // name of the first file of labels
+	// found, if not nil, has what find found of all ids in a larger upload, of which this is
+	// a part: there is nothing else to look in.
+	found map[string][]fields
 }
 
 func newLabels(upload string, l Limits) *labels {
@@ -172,10 +175,12 @@ func asFields(id string, raw json.RawMessage) ([]fields, error) {
 	return nil, kit.Corrupt("label of %.80q is neither text nor an object", id)
 }
 
-// of returns the meta_data of an id, as a list of objects. own has the fields that its
-// frames tell. Labels belong to the whole id, or to its last part if no other id ends in
-// the same part.
-func (t *labels) of(x subject, own fields) ([]json.RawMessage, error) {
+// find returns the labels of an id: those of the whole id, or of its last part if no other
+// id ends in the same part; nil: there are none.
+func (t *labels) find(x subject) []fields {
+	if t.found != nil {
+		return t.found[x.id]
+	}
 	found, key := t.byID[x.id], x.id
 	if found == nil && x.file != "" {
 		key = x.file
@@ -185,13 +190,19 @@ func (t *labels) of(x subject, own fields) ([]json.RawMessage, error) {
 		key = path.Base(x.id)
 		found = t.byID[key]
 	}
-	switch {
-	case found != nil:
-		t.used[key] = true
-	default:
-		if found = t.files.find(x, t.layout); found == nil {
-			found = []fields{{}}
-		}
+	if found == nil {
+		return t.files.find(x, t.layout)
+	}
+	t.used[key] = true
+	return found
+}
+
+// of returns the meta_data of an id, as a list of objects. own has the fields that its
+// frames tell.
+func (t *labels) of(x subject, own fields) ([]json.RawMessage, error) {
+	found := t.find(x)
+	if found == nil {
+		found = []fields{{}}
 	}
 	var out []json.RawMessage
 	for i, f := range found {

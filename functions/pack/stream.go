@@ -21,6 +21,7 @@ type series struct {
 	kinds  []byte   // numbers of their imageKinds; nil: all are JPEGs
 	file   string   // the file, if a file is an id
 	sorted bool
+	chunk  int // of a plan
 }
 
 type stream struct {
@@ -34,7 +35,8 @@ type stream struct {
 	holds   int64  // their bytes
 	labels  *labels
 	samples samples
-	order   []*series // series in the order of the source
+	told    map[string]string // ids of files that names do not tell, since other files are elsewhere
+	order   []*series         // series in the order of the source
 	ids     map[string]*series
 	buf     []byte
 	entries int64
@@ -135,10 +137,18 @@ func (s *stream) file(e File, r io.Reader) error {
 	return s.hold(e, p)
 }
 
+// fits refuses an image that is too large.
+func (s *stream) fits(e File) error {
+	if e.Size > s.l.Frame {
+		return kit.TooLarge("image of %d bytes, over %d", e.Size, s.l.Frame)
+	}
+	return nil
+}
+
 // payload reads a file into the buffer of all.
 func (s *stream) payload(e File, r io.Reader) ([]byte, error) {
-	if e.Size > s.l.Frame {
-		return nil, kit.TooLarge("image of %d bytes, over %d", e.Size, s.l.Frame)
+	if err := s.fits(e); err != nil {
+		return nil, err
 	}
 	if int64(cap(s.buf)) < e.Size {
 		s.buf = nil // let the old one go before the new one comes
@@ -157,7 +167,7 @@ func (s *stream) payload(e File, r io.Reader) ([]byte, error) {
 // kind checks an image. Texts of samples are none.
 func (s *stream) kind(e File, p []byte) (kind byte, image bool, err error) {
 	_, ext := sampleOf(e.Name)
-	if _, text := sampleTexts()[ext]; text && (s.guess != nil || s.layout == WebDataset) {
+	if texted(e.Name) && (s.guess != nil || s.layout == WebDataset) {
 		return 0, false, nil
 	}
 	kind, err = checkImage(p)
@@ -241,7 +251,10 @@ func (t *series) kind(k byte) {
 
 // enter notes a frame's name, and returns its id.
 func (s *stream) enter(name string) (*series, error) {
-	id := s.layout.id(name, s.about.Name)
+	id, told := s.told[name]
+	if !told {
+		id = s.layout.id(name, s.about.Name)
+	}
 	t := s.ids[id]
 	if t != nil && s.layout.perFile() {
 		id = name // two files that differ by the suffix: the second one keeps it
@@ -275,20 +288,32 @@ func (s *stream) enter(name string) (*series, error) {
 	return t, nil
 }
 
-// finish orders the frames and writes the meta_data of each id.
-func (s *stream) finish() error {
+// close ends the row of files, and returns how often ids end in the same part, which
+// labels may name.
+func (s *stream) close() (bases map[string]int, err error) {
 	if err := s.settle(); err != nil {
-		return err
+		return nil, err
 	}
 	if s.res.Frames == 0 {
-		return kit.Fail(s.about.Format, "", -1, kit.Unsupported("no image in it"))
+		return nil, kit.Fail(s.about.Format, "", -1, kit.Unsupported("no image in it"))
 	}
 	s.labels.layout = s.layout
-	bases := map[string]int{}
+	bases = map[string]int{}
 	for _, t := range s.order {
 		bases[path.Base(t.id)]++
 	}
-	if err := s.choose(bases); err != nil {
+	return bases, s.choose(bases)
+}
+
+// subject is what labels are looked for by.
+func (t *series) subject(bases map[string]int) subject {
+	return subject{t.id, t.file, bases[path.Base(t.id)] == 1, t.names}
+}
+
+// finish orders the frames and writes the meta_data of each id.
+func (s *stream) finish() error {
+	bases, err := s.close()
+	if err != nil {
 		return err
 	}
 	for _, t := range s.order {
@@ -300,7 +325,7 @@ func (s *stream) finish() error {
 			return kit.Fail(s.about.Format, fmt.Sprintf("sample %q", t.id), -1, err)
 		}
 		t.media(own)
-		list, err := s.labels.of(subject{t.id, t.file, bases[path.Base(t.id)] == 1, t.names}, own)
+		list, err := s.labels.of(t.subject(bases), own)
 		if err != nil {
 			return err
 		}

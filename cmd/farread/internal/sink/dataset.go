@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
+	"github.com/farread/farread/functions/pack"
 	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/objstore"
 )
@@ -40,7 +40,7 @@ func (r *Dataset) WriteFrame(id string, payload []byte) error {
 	w, known := r.at[id]
 	switch {
 	case known && w != r.now:
-		return fmt.Errorf("the frames of id %s lie apart in SRC, more than a chunk: %w", human.Printable(id), formats.ErrUnsupported)
+		return pack.Apart(id)
 	case !known:
 		if r.Taken(id) {
 			return fmt.Errorf("id %s is in the dataset already: %w", human.Printable(id), objstore.ErrExists)
@@ -55,7 +55,7 @@ func (r *Dataset) WriteFrame(id string, payload []byte) error {
 
 func (r *Dataset) roll() error {
 	if r.now != nil {
-		if r.now.Totals().DataBytes < r.Full {
+		if !gulp.ChunkEnds(r.now.Totals().DataBytes, r.Full) {
 			return nil
 		}
 		if err := r.out.end(r.ctx); err != nil {
