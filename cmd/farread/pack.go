@@ -160,7 +160,7 @@ type packer struct {
 
 func packers() []packer {
 	return []packer{
-		{gulp.Format, []string{gulp.DataSuffix, gulp.MetaSuffix}, []string{"chunk", "layout"}, packGulp},
+		{gulp.Format, []string{gulp.DataSuffix, gulp.MetaSuffix}, []string{"chunk", "layout", "on", "work", "batch-size", "stop"}, packGulp},
 		{all.B2ND, []string{pack.ArraySuffix}, slices.Concat(arrayFlagNames(), metaFlagNames(), bloscFlagNames(), []string{"index"}, elsewhereNames()), packArrays},
 		{frameFormat, []string{".b2frame"}, append(bloscFlagNames(), "chunk", "typesize", "index"), packBytes},
 		{bloscpack.Format, []string{bloscpack.Suffix}, append(bloscFlagNames(), "chunk", "typesize", "records", "checksum"), packItems},

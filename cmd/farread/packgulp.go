@@ -55,6 +55,9 @@ const defaultGulpChunk = 256 << 20
 // packGulp packs JPEGs.
 func packGulp(ctx context.Context, a *app, srcs []string, dst target, f *packFlags) error {
 	pair, isPair := gulp.PairOf(dst.key)
+	if f.on.on != "" {
+		return a.packChunks(ctx, srcs, dst, f)
+	}
 	inputs, err := a.inputs(ctx, srcs, ownFiles(dst.bucket, dst.key, pair, isPair))
 	if err != nil {
 		return err
@@ -65,18 +68,14 @@ func packGulp(ctx context.Context, a *app, srcs []string, dst target, f *packFla
 			return err
 		}
 	}
-	layout, err := pack.ParseLayout(f.layout)
+	layout, err := f.gulpLayout()
 	if err != nil {
-		return usagef("--layout %s: want one of %s", f.layout, strings.Join(pack.Layouts(), ", "))
+		return err
 	}
 	rep := packReport{Format: gulp.Format, found: layout == pack.ByNames}
 	switch {
 	case !isPair:
-		size := int64(f.chunk)
-		if size == 0 {
-			size = defaultGulpChunk
-		}
-		err = a.packDataset(ctx, inputs, dst.uri, size, layout, &rep)
+		err = a.packDataset(ctx, inputs, dst.uri, f.gulpChunk(), layout, &rep)
 	case len(inputs) == 1 && inputs[0].upload != nil && toS3:
 		err = a.publish(ctx, inputs[0], dst.bucket, pair, f, layout, &rep)
 	default:
@@ -85,10 +84,32 @@ func packGulp(ctx context.Context, a *app, srcs []string, dst target, f *packFla
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		return writeJSON(a.stdout, rep)
+	return a.packedReport(rep)
+}
+
+// gulpLayout is the layout that the flags say.
+func (f *packFlags) gulpLayout() (pack.Layout, error) {
+	layout, err := pack.ParseLayout(f.layout)
+	if err != nil {
+		return "", usagef("--layout %s: want one of %s", f.layout, strings.Join(pack.Layouts(), ", "))
 	}
-	return a.tellPacked(rep)
+	return layout, nil
+}
+
+// gulpChunk is how many bytes a chunk of a dataset has.
+func (f *packFlags) gulpChunk() int64 {
+	if f.chunk == 0 {
+		return defaultGulpChunk
+	}
+	return int64(f.chunk)
+}
+
+// packedReport prints the report of a pack into gulps.
+func (a *app) packedReport(r packReport) error {
+	if a.flags.json {
+		return writeJSON(a.stdout, r)
+	}
+	return a.tellPacked(r)
 }
 
 func (a *app) tellPacked(r packReport) error {

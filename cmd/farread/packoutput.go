@@ -16,17 +16,9 @@ func (a *app) packDataset(ctx context.Context, inputs []input, dst string, chunk
 	if !strings.HasSuffix(dst, "/") {
 		dst += "/"
 	}
-	next, taken := 0, func(string) bool { return false }
-	d, err := a.client.OpenGulpDataset(ctx, dst, farread.GulpOptions{})
-	if err == nil {
-		err = d.Load(ctx)
-		next, taken = d.Next(), func(id string) bool {
-			_, _, err := d.Find(ctx, id)
-			return err == nil
-		}
-	}
-	if err != nil && !errors.Is(err, objstore.ErrNotFound) {
-		return at(dst, err)
+	next, taken, err := a.chunksThere(ctx, dst)
+	if err != nil {
+		return err
 	}
 	b, prefix, err := a.client.Bucket(ctx, dst)
 	if err != nil {
@@ -45,6 +37,25 @@ func (a *app) packDataset(ctx context.Context, inputs []input, dst string, chunk
 	a.unindexed(o.Unindexed())
 	rep.Outputs = published(o, b)
 	return err
+}
+
+// chunksThere returns the number of the next chunk of a dataset, and whether an id is in it,
+// for a dataset that is not there, too.
+func (a *app) chunksThere(ctx context.Context, dst string) (next int, taken func(id string) bool, err error) {
+	d, err := a.client.OpenGulpDataset(ctx, dst, farread.GulpOptions{})
+	if errors.Is(err, objstore.ErrNotFound) {
+		return 0, func(string) bool { return false }, nil
+	}
+	if err == nil {
+		err = d.Load(ctx)
+	}
+	if err != nil {
+		return 0, nil, at(dst, err)
+	}
+	return d.Next(), func(id string) bool {
+		_, _, err := d.Find(ctx, id)
+		return err == nil
+	}, nil
 }
 
 // published returns the places of the chunks that have appeared.

@@ -22,8 +22,8 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// metaPlan is the name of the plan of an object in its metadata.
-const metaPlan = "farread-plan"
+// MetaPlan is the name of the ID of a plan in the metadata of an object that it made.
+const MetaPlan = "farread-plan"
 
 // ErrOtherList is matched by the error for a list of files that is not of the plan.
 var ErrOtherList = errors.New("not the list of this plan")
@@ -189,7 +189,7 @@ func streamList(ctx context.Context, src *prefix, list *chunkList, w Frames, o O
 
 // mark is the metadata of what a plan makes.
 func (w *ChunksWork) mark() map[string]string {
-	return map[string]string{functions.MetaMarker: "1", metaPlan: w.plan.ID}
+	return map[string]string{functions.MetaMarker: "1", MetaPlan: w.plan.ID}
 }
 
 // create writes an object that nobody else has written. If this plan has been faster, it
@@ -220,7 +220,7 @@ func (w *ChunksWork) ours(ctx context.Context, key string) (objstore.Info, error
 
 func (w *ChunksWork) oursIn(ctx context.Context, b objstore.Bucket, key string) (objstore.Info, error) {
 	info, err := b.Head(ctx, key)
-	if err == nil && info.Meta[metaPlan] != w.plan.ID {
+	if err == nil && info.Meta[MetaPlan] != w.plan.ID {
 		err = fmt.Errorf("%s is not of this plan: %w: %w", key, functions.ErrTaken, formats.ErrUnsupported)
 	}
 	return info, err

@@ -31,7 +31,7 @@ const DefaultPartBytes = 64 << 20
 const maxRuns = 4800
 
 // MetaPlan is the name in the metadata of an output of the ID of the plan that made it.
-const MetaPlan = "farread-plan"
+const MetaPlan = pack.MetaPlan
 
 // An ArrayPlan is the plan of one b2nd array.
 type ArrayPlan struct {

@@ -36,6 +36,8 @@ func (x packer) open(ctx context.Context, dir parts.Folder, head *parts.Plan) (p
 	switch head.Kind {
 	case packs.KindArray:
 		return x.array(ctx, dir, head)
+	case pack.KindChunks:
+		return x.chunks(dir, head)
 	default:
 		return nil, fmt.Errorf("a plan of kind %.40q: %w", head.Kind, formats.ErrUnsupported)
 	}
