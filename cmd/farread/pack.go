@@ -122,9 +122,9 @@ nothing is appended (exit code 5). explain --append tells the cost before.
 --on ARN lets a state machine of Step Functions pack one array of a bucket or a URL, by
 parts of --part-size, on as many workers as there are parts, and follows it. Workers
 stage their chunks below --work; at the end S3 copies them into DST, which shows then,
-with the bytes that one machine makes. Images below a prefix of a bucket become the
-chunks of a gulp dataset, each a part, which show at the end. The same command takes what
-is there, follows a run that goes on, or starts one for what is missing. An interrupt
+with the bytes that one machine makes. Images below a prefix of a bucket become chunks
+of a gulp dataset, each a part, which show at the end. The same command takes what is
+there, follows a run that goes on, or starts one for what is missing. An interrupt
 leaves the run; --stop ends it.
 
 A DST that exists is refused with exit code 5 unless --force is given, and so is an

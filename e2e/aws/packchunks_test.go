@@ -23,7 +23,7 @@ import (
 func TestPackChunksOn(t *testing.T) {
 	t.Parallel()
 	images, frames, work := cloud.Bucket(t, false), cloud.Bucket(t, false), cloud.Bucket(t, false)
-	a := &analysed{cli: scenario.BuildCLI(t), work: work, machine: cloud.Analysis(t, cloud.Config.Archive(t, "fn-packs"))}
+	a := &analysed{cli: scenario.BuildCLI(t), work: work, machine: cloud.Packs(t, cloud.Config.Archive(t, "fn-packs"))}
 	var size int
 	for i := range 48 {
 		p := dot(t, i)
