@@ -122,9 +122,10 @@ nothing is appended (exit code 5). explain --append tells the cost before.
 --on ARN lets a state machine of Step Functions pack one array of a bucket or a URL, by
 parts of --part-size, on as many workers as there are parts, and follows it. Workers
 stage their chunks below --work; at the end S3 copies them into DST, which shows then,
-with the bytes that one machine makes. The same command takes what is there, follows a
-run that goes on, or starts one for what is missing. An interrupt leaves the run; --stop
-ends it.
+with the bytes that one machine makes. Images below a prefix of a bucket become chunks
+of a gulp dataset, each a part, which show at the end. The same command takes what is
+there, follows a run that goes on, or starts one for what is missing. An interrupt
+leaves the run; --stop ends it.
 
 A DST that exists is refused with exit code 5 unless --force is given, and so is an
 id that the dataset has already. Nothing shows before all of it was read: data go
@@ -224,6 +225,7 @@ func newPack(a *app) *cobra.Command {
   farread pack t2m.npy t2m.b2nd --dims time,lat,lon --coord time=time.npy --attrs t2m.json
   farread pack era5.zarr s3://arrays/era5/
   farread pack s3://in/all.npy s3://arrays/all.b2nd --on arn:aws:states:REGION:ACCOUNT:stateMachine:NAME --work s3://jobs/packs
+  farread pack s3://images/train/ s3://frames/train/ --format gulp --on arn:aws:states:REGION:ACCOUNT:stateMachine:NAME --work s3://jobs/packs
   farread pack https://host/era5.zarr/t2m t2m.b2nd --chunk-shape 365,90,90
   farread pack grid.raw grid.b2nd --dtype '<f4' --shape 720,1440 --chunk-shape 90,1440
   farread pack events.jsonl s3://logs/events.blp

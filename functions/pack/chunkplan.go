@@ -102,7 +102,7 @@ func PlanChunks(ctx context.Context, b objstore.Bucket, o ChunksOptions) (*Image
 	if err != nil {
 		return nil, err
 	}
-	p := src.(*prefix) //nolint:errcheck,forcetypeassert // Prefix makes no other
+	p := src.(*prefix) //nolint:forcetypeassert // Prefix makes no other
 	s := newStream(p, nil, Options{Layout: o.Layout, Limits: p.l})
 	c := &ImageChunks{}
 	if err := s.look(ctx, p); err != nil {

@@ -201,15 +201,23 @@ func TestChunksRefused(t *testing.T) {
 		err   error
 		says  string
 	}{
-		"changed":  {func(t *testing.T, x *spread) { put(t, x.in, "set/run/r1/f4.jpg", picture(t, 9), nil) }, objstore.ErrChanged, "set/run/r1/f4.jpg is not what was listed"},
-		"gone":     {func(t *testing.T, x *spread) { _ = x.in.Delete(t.Context(), "set/run/r1/f0.jpg") }, objstore.ErrNotFound, "set/run/r1/f0.jpg is not what was listed"},
-		"taken":    {func(t *testing.T, x *spread) { put(t, x.out, "to/data_0.gulp", nil, nil) }, functions.ErrTaken, "to/data_0.gulp is not of this plan"},
-		"no list":  {func(t *testing.T, x *spread) { _ = x.work.Delete(t.Context(), "plan/"+pack.ChunkListKey(0)) }, objstore.ErrNotFound, ""},
-		"bad list": {func(t *testing.T, x *spread) { put(t, x.work, "plan/"+pack.ChunkListKey(0), []byte("[]"), nil) }, formats.ErrCorrupt, ""},
+		"changed": {func(t *testing.T, x *spread) { t.Helper(); put(t, x.in, "set/run/r1/f4.jpg", picture(t, 9), nil) }, objstore.ErrChanged, "set/run/r1/f4.jpg is not what was listed"},
+		"gone":    {func(t *testing.T, x *spread) { t.Helper(); _ = x.in.Delete(t.Context(), "set/run/r1/f0.jpg") }, objstore.ErrNotFound, "set/run/r1/f0.jpg is not what was listed"},
+		"taken":   {func(t *testing.T, x *spread) { t.Helper(); put(t, x.out, "to/data_0.gulp", nil, nil) }, functions.ErrTaken, "to/data_0.gulp is not of this plan"},
+		"no list": {func(t *testing.T, x *spread) {
+			t.Helper()
+			_ = x.work.Delete(t.Context(), "plan/"+pack.ChunkListKey(0))
+		}, objstore.ErrNotFound, ""},
+		"bad list": {func(t *testing.T, x *spread) {
+			t.Helper()
+			put(t, x.work, "plan/"+pack.ChunkListKey(0), []byte("[]"), nil)
+		}, formats.ErrCorrupt, ""},
 		"another list": {func(t *testing.T, x *spread) {
+			t.Helper()
 			put(t, x.work, "plan/"+pack.ChunkListKey(0), []byte(get(t, x.work, "plan/"+pack.ChunkListKey(1))), nil)
 		}, pack.ErrOtherList, ""},
 		"a list that leads away": {func(t *testing.T, x *spread) {
+			t.Helper()
 			put(t, x.work, "plan/"+pack.ChunkListKey(0), fmt.Appendf(nil, `{"plan":%q,"part":0,"files":[{"key":"../x.jpg","etag":"x","size":5}]}`, x.plan.Plan.ID), nil)
 		}, formats.ErrCorrupt, ""},
 	} {

@@ -65,8 +65,8 @@ func isJunk(name string) bool {
 // isLabels reports whether a file has one of the two names of labels files, in any
 // folder.
 func isLabels(name string) bool {
-	base := strings.ToLower(path.Base(name))
-	return base == "labels.csv" || base == "labels.json"
+	base := path.Base(name)
+	return strings.EqualFold(base, "labels.csv") || strings.EqualFold(base, "labels.json")
 }
 
 // natural compares names as people order them: runs of digits by their value,

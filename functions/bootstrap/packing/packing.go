@@ -37,7 +37,7 @@ func (x packer) open(ctx context.Context, dir parts.Folder, head *parts.Plan) (p
 	case packs.KindArray:
 		return x.array(ctx, dir, head)
 	case pack.KindChunks:
-		return x.chunks(dir, head)
+		return x.chunks(dir, head) //nolint:contextcheck // the clients of buckets outlive the call
 	default:
 		return nil, fmt.Errorf("a plan of kind %.40q: %w", head.Kind, formats.ErrUnsupported)
 	}
