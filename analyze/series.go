@@ -12,6 +12,7 @@ import (
 	"github.com/farread/farread/formats/dtype"
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/nd"
+	"github.com/farread/farread/formats/predicate"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
 	"github.com/farread/farread/rangeio"
@@ -28,6 +29,9 @@ type SeriesOptions struct {
 	// first sample to the one that has the last.
 	Every *zoomcache.Moment
 	Stats []Stat // without members
+	// Where, if not nil, is a comparison of the values, which are v: of other samples than
+	// those that match nothing is asked. Of several channels each value stands for itself.
+	Where *predicate.Expr
 	// BySamples reads the samples even where the index has the answer.
 	BySamples bool
 	// PartBytes is how many decoded bytes of samples a part has at most. 0 means
@@ -55,6 +59,7 @@ type Series struct {
 	bytes       int64 // of the samples of all parts
 	report      SeriesReport
 	total       *cells.Table
+	where       *seriesWhere // nil: all samples match
 }
 
 // A SeriesReport says where answers come from.
@@ -172,6 +177,11 @@ func (s *Series) lay(o *SeriesOptions) error {
 		return err
 	}
 	s.item = int64(d.ItemSize())
+	if o.Where != nil {
+		if err := s.sift(o.Where, d); err != nil {
+			return err
+		}
+	}
 	over := []int{1}
 	if o.Every == nil {
 		over = append(over, 0)
@@ -210,12 +220,23 @@ func (s *Series) window(off int64) int {
 func (s *Series) ask(ctx context.Context, o *SeriesOptions, count zoomcache.TrackCount) error {
 	ok, sums := s.plan.BySummaries()
 	opt := zoomindex.ExactOptions{Until: func(off int64) int64 { return s.ends[s.window(off)] }, Sums: sums, None: !ok || o.BySamples}
+	if s.where != nil { // spans of which no sample matches are passed over, whatever is asked
+		opt.Sums, opt.None = false, o.BySamples
+		opt.Longest = max(1, int64(sieveSpan/(float64(s.item*int64(s.track.Codec.Width()))*density(count))))
+	}
 	for {
 		s.total = s.plan.NewTable(s.plan.All())
-		known := int64(0)
+		known, spans := int64(0), int64(0)
+		var back []zoomindex.Range // spans whose samples have to be looked at
 		got, err := s.f.Exact(ctx, o.Track, s.first, s.last, opt, func(k *zoomindex.Known) error {
-			known += k.Count
-			s.take(k)
+			if s.where != nil && !s.takeMatching(k, ok && !sums) {
+				back = append(back, zoomindex.Range{From: k.Entry, To: k.Exit})
+				return nil
+			}
+			known, spans = known+k.Count, spans+1
+			if s.where == nil {
+				s.take(k)
+			}
 			return nil
 		})
 		if errors.Is(err, index.ErrUnusable) {
@@ -224,6 +245,9 @@ func (s *Series) ask(ctx context.Context, o *SeriesOptions, count zoomcache.Trac
 		if err != nil {
 			return err
 		}
+		if s.where != nil {
+			got.Rest, got.Spans = joined(append(got.Rest, back...)), spans
+		}
 		s.cut(o, &got, count, known)
 		return nil
 	}
@@ -231,11 +255,15 @@ func (s *Series) ask(ctx context.Context, o *SeriesOptions, count zoomcache.Trac
 
 // take takes a span into its window.
 func (s *Series) take(k *zoomindex.Known) {
-	at := int64(s.window(k.Entry) * len(k.Channels))
 	for i := range k.Channels {
-		c := &k.Channels[i]
-		s.total.AddSummary(at+int64(i), cells.Summary{Items: k.Count, NaN: c.NaN, Min: item(c.Min), Max: item(c.Max), Sum: c.Sum})
+		s.takeChannel(k, i)
 	}
+}
+
+func (s *Series) takeChannel(k *zoomindex.Known, i int) {
+	c := &k.Channels[i]
+	at := int64(s.window(k.Entry)*len(k.Channels) + i)
+	s.total.AddSummary(at, cells.Summary{Items: k.Count, NaN: c.NaN, Min: item(c.Min), Max: item(c.Max), Sum: c.Sum})
 }
 
 func item(n zoomcache.Number) cells.Item {
@@ -259,7 +287,15 @@ func (s *Series) identify(o *SeriesOptions) string {
 		Times       []string
 		Stats       []Stat
 		Parts       [][]zoomindex.Range
-	}{checkpointVersion, o.Source, o.Track, s.track.Codec.Ident(), s.first, s.last, s.times, o.Stats, s.parts})
+		Where       string `json:",omitempty"`
+	}{checkpointVersion, o.Source, o.Track, s.track.Codec.Ident(), s.first, s.last, s.times, o.Stats, s.parts, whereText(o.Where)})
+}
+
+func whereText(e *predicate.Expr) string {
+	if e == nil {
+		return ""
+	}
+	return e.String()
 }
 
 // Bytes returns about how many decoded bytes the samples of all parts have.

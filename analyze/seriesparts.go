@@ -13,6 +13,11 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
+// density is how many samples an offset has.
+func density(c zoomcache.TrackCount) float64 {
+	return float64(max(c.Samples, 1)) / (float64(c.Exit) - float64(c.Entry) + 1)
+}
+
 // cut cuts the samples that are left into parts: runs of PartBytes, or less if the states of
 // their cells would take too much memory. Without an index each read of samples is a pass
 // over the file, so there is one part.
@@ -21,7 +26,7 @@ func (s *Series) cut(o *SeriesOptions, got *zoomindex.Exactly, count zoomcache.T
 	if s.track.Variable {
 		size += 8
 	}
-	per := float64(count.Samples) / (float64(count.Exit) - float64(count.Entry) + 1) // samples of an offset
+	per := density(count)
 	s.report = SeriesReport{Spans: got.Spans, SpansBytes: got.Read}
 	most := max(1, o.Memory/2/tables/s.plan.CellBytes()/int64(s.track.Codec.Width())) // windows
 	longest := max(float64(o.PartBytes)/size/per, 1)                                  // offsets
@@ -151,6 +156,7 @@ type sampler struct {
 	each  bool // samples one by one: their offsets are asked for, and do not follow each other
 	piece cells.Piece
 	items []byte
+	mask  []uint64
 }
 
 // sampler makes a sampler for ranges.
@@ -168,6 +174,10 @@ func (s *Series) sampler(list []zoomindex.Range) *sampler {
 func (x *sampler) add(p *zoomcache.Packet) error {
 	if x.items = p.Values.AppendItems(x.items[:0]); p.Values.Kind == zoomcache.Unit {
 		x.items = append(x.items[:0], make([]byte, p.Values.N)...)
+	}
+	if w := x.s.where; w != nil {
+		x.mask = w.p.Mask(x.mask, x.items)
+		x.piece.Mask = x.mask
 	}
 	for i := 0; i < int(p.Count); {
 		off := p.Offset(i)

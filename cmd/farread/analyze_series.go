@@ -9,6 +9,7 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/analyze"
+	"github.com/farread/farread/formats/predicate"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/internal/human"
 )
@@ -55,7 +56,7 @@ func (x *analysis) onlySeries(format string) error {
 
 // series plans the analysis of a track of a zoom-cache file.
 func (x *analysis) series(ctx context.Context, t *zoomContent, list []analyze.Stat) (analyze.Work, error) {
-	if err := x.sel.only(zoomcache.Format, "track", "from", "to"); err != nil {
+	if err := x.sel.only(zoomcache.Format, "track", "from", "to", "where"); err != nil {
 		return nil, err
 	}
 	if err := x.unfit(append([]string{"coarsen", "nearest"}, onlyItems...), "series"); err != nil {
@@ -84,6 +85,11 @@ func (x *analysis) series(ctx context.Context, t *zoomContent, list []analyze.St
 		Track: k.Number, From: x.sel.fromTime, To: x.sel.toTime, Stats: list, PartBytes: int64(x.part), Memory: int64(x.a.flags.maxMemory) / 2,
 		Source: x.sourceOf(t.uri, src).String(),
 	}
+	if x.sel.has("where") {
+		if o.Where, err = predicate.Parse(x.sel.where); err != nil {
+			return nil, ofWhere(err)
+		}
+	}
 	if x.period.text != "" {
 		m, err := zoomcache.ParseMoment(x.period.text)
 		if err != nil {
@@ -92,7 +98,10 @@ func (x *analysis) series(ctx context.Context, t *zoomContent, list []analyze.St
 		o.Every = &m
 	}
 	s, err := analyze.NewSeries(ctx, z.File, o)
+	var where *predicate.Error
 	switch {
+	case errors.As(err, &where):
+		return nil, ofWhere(err)
 	case errors.Is(err, analyze.ErrQuestion), errors.Is(err, zoomcache.ErrNoRate):
 		return nil, usagef("--every %s: %s", human.Printable(x.period.text), human.Printable(strings.TrimPrefix(err.Error(), analyze.ErrQuestion.Error()+": ")))
 	case err != nil:

@@ -57,6 +57,7 @@ func TestAnalyzeSeriesForms(t *testing.T) {
 		{"time  count\n990    1000\n", []string{plain, "--stats", "count", "--from", "990", "--to", "999.999", "--every", "10", "-o", "-", "--format", "text"}},
 		{`{"channel":["0","1"],"min":[0,141],"mean":[29.5,170.5]}` + "\n", []string{pairs, "--stats", "min,mean", "--json"}},
 		{"time,channel,sum\n0,0,1176\n0,1,8624\n0.5,0,594\n0.5,1,1606\n", []string{pairs, "--stats", "sum", "--every", "500ms", "-o", "-", "--format", "csv"}},
+		{`{"count":2000,"mean":98.5}` + "\n", []string{plain, "--stats", "count,mean", "--where", "v > 97", "--json"}},
 		{`{"time":[],"count":[]}` + "\n", []string{plain, "--stats", "count", "--every", "1", "--from", "0.001", "--to", "0.002", "--json"}},
 	} {
 		if got := run(t, append([]string{"analyze"}, c.args...)...); got != c.want {
@@ -86,7 +87,8 @@ func TestAnalyzeSeriesRefused(t *testing.T) {
 		{exitUsage, "--track is for series", []string{array, "--stats", "sum", "--track", "1"}},
 		{exitUsage, "--over is for arrays", []string{plain, "--stats", "sum", "--over", "0"}},
 		{exitUsage, `a slice "1:2" is for arrays`, []string{plain, "1:2", "--stats", "sum"}},
-		{exitUsage, "--where does not go with", []string{plain, "--stats", "sum", "--where", "v > 3"}},
+		{exitUsage, "--where", []string{plain, "--stats", "sum", "--where", "v >"}},
+		{exitNotFound, "--where", []string{plain, "--stats", "sum", "--where", ".x > 3"}},
 		{exitUsage, "--every: ", []string{plain, "--stats", "sum", "--every", "4,4"}},
 		{exitUsage, "a length of time", []string{plain, "--stats", "sum", "--every", "-5s"}},
 		{exitUsage, "is past the end", []string{plain, "--stats", "sum", "--from", "2000"}},

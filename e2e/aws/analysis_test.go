@@ -5,6 +5,7 @@ package aws_test
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"github.com/farread/farread/e2e/scenario"
 )
@@ -82,11 +84,79 @@ func TestAnalysis(t *testing.T) {
 		t.Errorf("%d executions, want 2: %v", len(runs.Executions), err)
 	}
 
+	estimate := a.estimate(t, append(on, "--where", "v > -9"))
 	begun = time.Now()
 	if got := a.run(t, 0, append(on, "--where", "v > -9")...); got != a.run(t, 0, append(ask, "--where", "v > -9")...) {
 		t.Errorf("in one run: %s", got)
 	}
 	t.Logf("in one run: %.1f s", time.Since(begun).Seconds())
+	if ran := a.counted(t); ran != estimate {
+		t.Errorf("counted %+v, estimated %+v", ran, estimate)
+	}
+}
+
+// paid is what Step Functions and Lambda are paid for, and the objects that a run wrote.
+type paid struct {
+	Invocations, Transitions, Puts int64
+}
+
+// estimate is what the command says of a run before it starts.
+func (a *analysed) estimate(t *testing.T, args []string) paid {
+	t.Helper()
+	var plan struct {
+		Cloud paid
+	}
+	if err := json.Unmarshal([]byte(a.run(t, 0, append(args, "--explain")...)), &plan); err != nil {
+		t.Fatal(err)
+	}
+	return plan.Cloud
+}
+
+// counted counts what the last run took: starts of executions, states that they entered and
+// functions that they called, by the history of the run and by the children of its map, in each of
+// which one function was called, and none again.
+func (a *analysed) counted(t *testing.T) (p paid) {
+	t.Helper()
+	runs, err := cloud.States.ListExecutions(t.Context(), &sfn.ListExecutionsInput{StateMachineArn: &a.machine})
+	if err != nil || len(runs.Executions) == 0 {
+		t.Fatalf("no executions: %v", err)
+	}
+	last := slices.MaxFunc(runs.Executions, func(x, y types.ExecutionListItem) int { return x.StartDate.Compare(*y.StartDate) })
+	p.Transitions = 1
+	for h := sfn.NewGetExecutionHistoryPaginator(cloud.States, &sfn.GetExecutionHistoryInput{ExecutionArn: last.ExecutionArn}); h.HasMorePages(); {
+		page, err := h.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range page.Events {
+			switch {
+			case strings.HasSuffix(string(e.Type), "StateEntered"):
+				p.Transitions++
+			case e.Type == types.HistoryEventTypeTaskScheduled:
+				p.Invocations++
+			case e.MapRunStartedEventDetails != nil:
+				m, err := cloud.States.DescribeMapRun(t.Context(), &sfn.DescribeMapRunInput{MapRunArn: e.MapRunStartedEventDetails.MapRunArn})
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.Transitions += 2 * m.ItemCounts.Total
+				p.Invocations += m.ItemCounts.Total
+			}
+		}
+	}
+	list := a.keys(t, "")
+	dir := ""
+	for _, key := range list {
+		if i := strings.Index(key, "/runs/"); i >= 0 && strings.HasSuffix(key, "/"+*last.Name+".json") {
+			dir = key[:i+1]
+		}
+	}
+	for _, key := range list {
+		if strings.HasPrefix(key, dir+"parts/") || key == dir+"answers.json" {
+			p.Puts++
+		}
+	}
+	return p
 }
 
 // analysed is the place of a test.

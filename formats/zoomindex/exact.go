@@ -38,6 +38,9 @@ type ExactOptions struct {
 	Until func(off int64) int64
 	// Sums says that only spans with sums serve.
 	Sums bool
+	// Longest is how many offsets a span has at most, about; 0: any number. Whoever looks for few
+	// samples wants short spans.
+	Longest int64
 	// None says that no span serves: all samples are wanted.
 	None bool
 }
@@ -186,6 +189,9 @@ func (x *exactly) best(levels []*index.Section) (best *index.Section) {
 	r := x.out.Rest[0]
 	least := float64((float64(r.To)-float64(r.From)+1)*x.bytes) + edgeCost
 	for _, s := range levels {
+		if p := s.Pages[0]; x.o.Longest > 0 && (p.Count < 1 || (p.Last-p.First)/p.Count >= x.o.Longest) {
+			continue
+		}
 		cost := x.left(s, r)
 		for _, p := range x.pages(s, x.out.Rest) {
 			if !x.v.ix.Held(s, p.I, p.J) {
