@@ -34,7 +34,7 @@ type coding struct {
 // under zstd is a class of its own. The last rows are what arrays of instruments and of
 // models hold, in each codec.
 func codings() []coding {
-	cs := []coding{
+	cs := append(make([]coding, 0, 48), []coding{
 		{"f32 sine", "lz4", 5, "shuffle", 1, 0.7},
 		{"f64 walk", "lz4", 5, "shuffle", 1, 0.7},
 		{"f32 sine", "lz4", 5, "bitshuffle", 1.2, 0},
@@ -51,7 +51,7 @@ func codings() []coding {
 		{"i64 ramp", "blosclz", 5, "shuffle", 0.6, 0},
 		{"f32 sine", "zlib", 5, "shuffle", 0.9, 0},
 		{"f64 walk", "zlib", 5, "shuffle", 0.9, 0},
-	}
+	}...)
 	for _, name := range []string{"counts-u2", "field-f4", "sensor-f8", "stamps-i8"} {
 		cs = append(cs,
 			coding{name, "lz4", 1, "shuffle", 1, 0},
