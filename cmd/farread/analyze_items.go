@@ -135,7 +135,7 @@ func (x *analysis) images(ctx context.Context, t *gulpContent, list []analyze.St
 	default:
 		return nil, fmt.Errorf("a gulp without chunks: %w", formats.ErrUnsupported)
 	}
-	j, err := analyze.NewGulp(ctx, r, o)
+	j, err := analyze.NewGulp(r, o)
 	return j, ofGroups(err)
 }
 
