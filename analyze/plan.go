@@ -129,8 +129,8 @@ func (p *Plan) asks(kind string) bool {
 
 // suits refuses another kind and another source than those of the plan.
 func (p *Plan) suits(kind string, now Source) error {
-	if now.String() != p.Source.String() {
-		return fmt.Errorf("%w: %s", ErrOtherSource, p.Source.difference(now))
+	if err := p.Source.Check(now); err != nil {
+		return err
 	}
 	if p.Kind != kind || !p.asks(kind) {
 		return fmt.Errorf("a plan of kind %.40q is none of kind %s: %w", p.Kind, kind, formats.ErrUnsupported)
@@ -193,6 +193,14 @@ func (p *Plan) OpenArray(ctx context.Context, a *b2nd.Array, now Source, memory 
 		return nil, err
 	}
 	return j, p.same(j)
+}
+
+// Check returns an error that matches ErrOtherSource if now is not s.
+func (s Source) Check(now Source) error {
+	if now.String() == s.String() {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrOtherSource, s.difference(now))
 }
 
 // difference names the first thing that now has otherwise.

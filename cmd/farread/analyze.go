@@ -13,6 +13,7 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/analyze"
+	"github.com/farread/farread/analyze/origin"
 	"github.com/farread/farread/cmd/farread/internal/answers"
 	"github.com/farread/farread/cmd/farread/internal/cost"
 	"github.com/farread/farread/cmd/farread/internal/sink"
@@ -208,11 +209,12 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 	if err := x.sel.parse(args[1:]); err != nil {
 		return err
 	}
+	x.how.listed = x.cloud.on != ""
 	c, err := x.a.open(ctx, args[0], x.how)
 	if err != nil {
 		return err
 	}
-	x.streamed = isStreamed(format, list) && x.cloud.on == ""
+	x.streamed = isStreamed(format, list)
 	j, err := x.job(ctx, c, list, format)
 	if err != nil {
 		return err
@@ -223,6 +225,12 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 	if x.explain {
 		return x.tell(ctx, args[0], j)
 	}
+	answer := x.results
+	if a, ok := j.(*analyze.Array); ok && x.streamed && x.cloud.on != "" {
+		if answer, err = x.partsElsewhere(ctx, a); err != nil || answer == nil { // --stop has no answer
+			return err
+		}
+	}
 	out, err := x.a.byteSink(x.out)
 	if err != nil {
 		return err
@@ -231,9 +239,9 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 	defer x.close()
 	var results *analyze.Answers
 	if a, ok := j.(*analyze.Array); ok && x.streamed {
-		err = x.stream(ctx, a, out, format)
+		err = x.stream(ctx, a, out, format, answer)
 	} else {
-		if results, err = x.results(ctx, j); err == nil && results == nil { // --stop has no answer
+		if results, err = answer(ctx, j); err == nil && results == nil { // --stop has no answer
 			return nil
 		}
 		if err == nil {
@@ -262,7 +270,7 @@ func (x *analysis) job(ctx context.Context, c content, list []analyze.Stat, form
 	if err := x.onlySeries(c.dataset().Format()); err != nil {
 		return nil, err
 	}
-	if r, err := itemsOf(ctx, c); err != nil || r != nil {
+	if r, err := origin.Items(ctx, c.dataset()); err != nil || r != nil {
 		if err != nil {
 			return nil, err
 		}
@@ -291,11 +299,9 @@ func (x *analysis) array(ctx context.Context, t *frameContent, arr *farread.Arra
 	if err != nil {
 		return nil, err
 	}
-	src, err := t.d.Source(ctx)
-	if err != nil {
+	if err := x.identify(ctx, t.d); err != nil {
 		return nil, err
 	}
-	x.source = x.sourceOf(t.uri, src)
 	over, every, err := x.windows()
 	if err != nil {
 		return nil, err

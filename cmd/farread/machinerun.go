@@ -77,17 +77,23 @@ func (e *elsewhere) remote(uri string) error {
 	return nil
 }
 
-// run returns the answers of a state machine to a plan; after --stop there are none.
-func (e *elsewhere) run(ctx context.Context, a *app, p *parts.Plan) ([]byte, error) {
-	name, prefix, _ := strings.Cut(strings.TrimPrefix(e.work, "s3://"), "/")
-	b, err := a.bucket(ctx, name)
-	if err != nil {
-		return nil, err
-	}
+// folder returns that of a plan, and the name of its bucket.
+func (e *elsewhere) folder(ctx context.Context, a *app, id string) (bucket string, dir parts.Folder, err error) {
+	bucket, prefix, _ := strings.Cut(strings.TrimPrefix(e.work, "s3://"), "/")
+	b, err := a.bucket(ctx, bucket)
 	if prefix = strings.TrimSuffix(prefix, "/"); prefix != "" {
 		prefix += "/"
 	}
-	r := &machineRun{a: a, e: e, plan: p, dir: parts.Folder{Bucket: b, Dir: prefix + p.ID + "/"}}
+	return bucket, parts.Folder{Bucket: b, Dir: prefix + id + "/"}, err
+}
+
+// run returns the answers of a state machine to a plan; after --stop there are none.
+func (e *elsewhere) run(ctx context.Context, a *app, p *parts.Plan) ([]byte, error) {
+	name, dir, err := e.folder(ctx, a, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	r := &machineRun{a: a, e: e, plan: p, dir: dir}
 	if e.stop {
 		return nil, r.stop(ctx)
 	}
