@@ -71,7 +71,8 @@ and about how many seconds, with --cloud=100 what 100 workers would take, and do
 --on ARN lets a state machine of Step Functions make the parts, with a function for each
 batch of them, and follows it. The plan, the parts and the answers lie below --work, in
 a folder of the plan's own: the same command takes what is there, follows a run that
-goes on, or starts one for what is missing. An interrupt leaves the run; --stop ends it.`
+goes on, or starts one for what is missing. An interrupt leaves the run; --stop ends it.
+One stat as npy or b2nd is merged here, from the parts, while OUT is written.`
 
 // An analysis is the flags of analyze.
 type analysis struct {
