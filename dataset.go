@@ -42,7 +42,7 @@ func (c *Client) GulpDatasetIn(ctx context.Context, b objstore.Bucket, prefix st
 	if prefix != "" && !strings.HasSuffix(prefix, "/") {
 		prefix += "/"
 	}
-	s := &gulpSet{c: c, b: c.ours(b), prefix: prefix, o: o, open: map[gulp.Pair]*Gulp{}, lazy: map[string]*lazyByID{}}
+	s := &gulpSet{c: c, b: c.ours(b), prefix: prefix, o: o, open: map[gulp.Pair]*Gulp{}, lazy: map[string]*lazyByID{}, listed: map[string]listed{}}
 	d, err := gulp.OpenDataset(ctx, s, c.gulpOptions(o.Options))
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (d *GulpDataset) Objects(k int) (meta, data *objstore.Object) {
 // HeldBytes returns about how many bytes of memory the dataset keeps: the indexes and
 // objects of the chunks opened so far, and the table of ids after it is loaded.
 func (d *GulpDataset) HeldBytes() int64 {
-	n := d.Dataset.HeldBytes()
+	n := d.Dataset.HeldBytes() + int64(len(d.set.listed))*listedCost
 	d.set.mu.Lock()
 	defer d.set.mu.Unlock()
 	for _, g := range d.set.open {
@@ -98,8 +98,12 @@ type gulpSet struct {
 	// not change after List.
 	lazy map[string]*lazyByID
 
-	mu   sync.Mutex
-	open map[gulp.Pair]*Gulp
+	// listed has the objects that the listing has shown. It does not change after List.
+	listed map[string]listed
+
+	mu     sync.Mutex
+	open   map[gulp.Pair]*Gulp
+	pinned bool // chunks must be as listed
 }
 
 var _ gulp.ChunkOpener = (*gulpSet)(nil)
@@ -118,6 +122,9 @@ func (s *gulpSet) OpenChunk(ctx context.Context, p gulp.Pair, o gulp.Options) (*
 			g, err = s.c.openPair(rest, objects, s.b, place, GulpOptions{Options: o})
 			return err
 		})
+	}
+	if err == nil {
+		err = s.asListed(p, g.Meta, g.Data)
 	}
 	if err != nil {
 		return nil, err
@@ -145,6 +152,7 @@ func (s *gulpSet) List(ctx context.Context) ([]string, error) {
 			}
 			if name := strings.TrimPrefix(in.Key, s.prefix); !strings.Contains(name, "/") {
 				names = append(names, name)
+				s.listed[name] = listed{in.Size, in.ETag, in.ModTime}
 			}
 		}
 	}

@@ -172,6 +172,9 @@ func (s *gulpSet) openByID(ctx context.Context, p gulp.Pair) (g *GulpByID, err e
 		}
 		return err
 	})
+	if err == nil {
+		err = s.asListed(p, g.Meta, g.Data)
+	}
 	return g, err
 }
 

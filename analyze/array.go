@@ -61,6 +61,8 @@ type ArrayOptions struct {
 	Streamed bool
 	// Source identifies the bytes of the array: a checkpoint of another Source is refused.
 	Source string
+
+	room int64 // for states of cells on the machine that opens a plan; 0: Memory bounds them
 }
 
 // An Array is the [Work] that reduces an array.
@@ -119,8 +121,13 @@ func NewArray(ctx context.Context, a *b2nd.Array, o ArrayOptions) (*Array, error
 	if o.PartBytes <= 0 {
 		o.PartBytes = DefaultPartBytes
 	}
-	if need := l.Cells * j.plan.CellBytes(); need > o.Memory/2 && !o.Streamed {
-		return nil, fmt.Errorf("%d cells of about %d bytes, half of %d allowed: %w", l.Cells, j.plan.CellBytes(), o.Memory, formats.ErrTooLarge)
+	if need := l.Cells * j.plan.CellBytes(); !o.Streamed {
+		if need > o.Memory/2 {
+			return nil, fmt.Errorf("%d cells of about %d bytes, half of %d allowed: %w", l.Cells, j.plan.CellBytes(), o.Memory, formats.ErrTooLarge)
+		}
+		if err := roomFor(need, o.room); err != nil {
+			return nil, err
+		}
 	}
 	j.o = o
 	rest, err := j.ask(ctx, o.Where == nil)
@@ -222,7 +229,9 @@ func (j *Array) identify(o *ArrayOptions) string {
 		Every   []int64
 		Where   string
 		Parts   [][]int
-	}{checkpointVersion, o.Source, j.a.DType().String(), j.a.Shape(), o.Box, o.Stats, o.Over, o.Every, where, j.parts})
+
+		Streamed bool `json:",omitempty"`
+	}{checkpointVersion, o.Source, j.a.DType().String(), j.a.Shape(), o.Box, o.Stats, o.Over, o.Every, where, j.parts, o.Streamed})
 }
 
 // Bytes returns how many decoded bytes the chunks of all parts have.

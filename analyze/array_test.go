@@ -31,27 +31,27 @@ func (b *buffer) Patch(off int64, p []byte) error {
 }
 
 // encoded returns a b2nd of values in small chunks. sorted ones have statistics that skip.
-func encoded[T b2nd.Number](t *testing.T, shape []int64, chunk, block []int, values []T, o b2nd.WriteOptions) []byte {
-	t.Helper()
+func encoded[T b2nd.Number](tb testing.TB, shape []int64, chunk, block []int, values []T, o b2nd.WriteOptions) []byte {
+	tb.Helper()
 	var out buffer
 	w, err := b2nd.NewWriter(&out, b2nd.Meta{Shape: shape, ChunkShape: chunk, BlockShape: block, DType: b2nd.TypeOf[T]()}, o)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := binary.Write(w, binary.NativeEndian, values); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return out.Bytes()
 }
 
-func opened(t *testing.T, p []byte) *b2nd.Array {
-	t.Helper()
-	a, err := b2nd.Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(p), int64(len(p))), b2nd.Options{})
+func opened(tb testing.TB, p []byte) *b2nd.Array {
+	tb.Helper()
+	a, err := b2nd.Open(tb.Context(), rangeio.FromReaderAt(bytes.NewReader(p), int64(len(p))), b2nd.Options{})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return a
 }
@@ -79,22 +79,22 @@ type question struct {
 	every               []int64
 }
 
-func options(t *testing.T, a *b2nd.Array, q question) analyze.ArrayOptions {
-	t.Helper()
+func options(tb testing.TB, a *b2nd.Array, q question) analyze.ArrayOptions {
+	tb.Helper()
 	s, err := b2nd.ParseSlice(q.slice)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	o := analyze.ArrayOptions{Over: q.over, Every: q.every}
 	if o.Box, err = s.Resolve(a.Shape()); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if o.Stats, err = analyze.ParseStats(q.stats); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if q.where != "" {
 		if o.Where, err = predicate.Parse(q.where); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	return o

@@ -2,9 +2,13 @@ package analyze
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"math"
 	"regexp"
 
 	"github.com/farread/farread/analyze/internal/groups"
+	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/predicate"
 	"github.com/farread/farread/rangeio"
@@ -29,44 +33,43 @@ type GulpOptions struct {
 	Bytes  int64
 	Memory int64  // bounds the states of groups; 0: DefaultMemory
 	Source string // identifies the chunks: a checkpoint of another Source is refused
+
+	room int64 // for groups on the machine that opens a plan; 0: Memory bounds them
 }
 
 // Gulp is the [Work] that reduces what the indexes of gulp chunks say of their images. A
 // chunk is a part. argmin and argmax are numbers of images in file order.
 type Gulp struct {
-	work[*groups.Table]
+	work[*imagesOf]
 
 	r     GulpReader
 	o     GulpOptions
 	plan  *groups.Plan
 	total *groups.Table
-	first []int64 // number of the first image of each part; only if the stats need it
+	next  int64 // number of the first image of the next chunk
 }
 
-// NewGulp plans the job. No image is read. It opens all chunks if Stats ask for argmin or
-// argmax. Errors are those of NewItems.
-func NewGulp(ctx context.Context, r GulpReader, o GulpOptions) (*Gulp, error) {
+// imagesOf is the result of a chunk. Its images are numbered from 0.
+type imagesOf struct {
+	n     int64
+	table *groups.Table
+}
+
+// NewGulp plans the job. It opens no chunk, and no image is read. Errors are those of
+// NewItems.
+func NewGulp(r GulpReader, o GulpOptions) (*Gulp, error) {
 	if o.Memory <= 0 {
 		o.Memory = DefaultMemory
 	}
 	j := &Gulp{r: r, o: o}
 	var err error
-	if j.plan, err = newGroups(o.Group, o.Stats, o.Memory/2); err != nil {
+	if j.plan, err = newGroups(o.Group, o.Stats, groupRoom(o.Memory, o.room)); err != nil {
 		return nil, err
-	}
-	for i := range o.Stats {
-		if s := &o.Stats[i]; s.Name == "argmin" || s.Name == "argmax" {
-			if err := j.number(ctx); err != nil {
-				return nil, err
-			}
-			break
-		}
 	}
 	where, match := spelled(o.Where, o.Match)
 	j.total = j.plan.NewTable()
-	j.work = groupWork(j.plan, j.total)
-	j.job.Parts = r.Len()
-	j.job.Map = j.part
+	j.job = Job[*imagesOf]{Parts: r.Len(), Map: j.part, Merge: j.merge, Encode: encodeImages, Decode: j.decode}
+	j.finish = func(context.Context) (*Answers, error) { return groupAnswers(j.total) }
 	j.job.ID = hashed(struct {
 		Version      int
 		Kind, Source string
@@ -74,22 +77,41 @@ func NewGulp(ctx context.Context, r GulpReader, o GulpOptions) (*Gulp, error) {
 		Group        [][]string
 		Where, Match string
 		Chunks       int
-	}{checkpointVersion, "gulp", o.Source, o.Stats, j.plan.Keys, where, match, r.Len()})
+	}{checkpointVersion, "gulp by chunk", o.Source, o.Stats, j.plan.Keys, where, match, r.Len()})
 	return j, nil
 }
 
-// number counts the images before each chunk.
-func (j *Gulp) number(ctx context.Context) error {
-	n := int64(0)
-	for k := range j.r.Len() {
-		c, err := j.r.Chunk(ctx, k)
-		if err != nil {
-			return err
-		}
-		j.first = append(j.first, n)
-		n += c.Totals().Frames
+// merge is the job's Merge.
+func (j *Gulp) merge(_ int, c *imagesOf) error {
+	if c.n > math.MaxInt64-j.next {
+		return fmt.Errorf("%d images behind %d: %w", c.n, j.next, formats.ErrCorrupt)
 	}
-	return nil
+	c.table.Shift(j.next)
+	j.next += c.n
+	return ofGroups(j.total.Merge(c.table))
+}
+
+// storedImages is the result of a chunk as JSON.
+type storedImages struct {
+	Images int64
+	Groups json.RawMessage
+}
+
+func encodeImages(c *imagesOf) ([]byte, error) {
+	text, err := c.table.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(storedImages{c.n, text})
+}
+
+func (j *Gulp) decode(line []byte) (*imagesOf, error) {
+	var in storedImages
+	if err := json.Unmarshal(line, &in); err != nil || in.Images < 0 {
+		return nil, fmt.Errorf("no images of a chunk: %w", formats.ErrCorrupt)
+	}
+	t, err := j.plan.ParseTable(in.Groups)
+	return &imagesOf{in.Images, t}, err
 }
 
 // Bytes returns GulpOptions.Bytes.
@@ -99,15 +121,12 @@ func (j *Gulp) Bytes() int64 { return j.o.Bytes }
 func (j *Gulp) Explain(context.Context) ([]rangeio.Planned, error) { return nil, nil }
 
 // part reduces the images of a chunk.
-func (j *Gulp) part(ctx context.Context, k int) (*groups.Table, error) {
+func (j *Gulp) part(ctx context.Context, k int) (*imagesOf, error) {
 	c, err := j.r.Chunk(ctx, k)
 	if err != nil {
 		return nil, err
 	}
 	f, t, n := newFinder(j.plan, j.o.Where), j.plan.NewTable(), int64(0)
-	if j.first != nil {
-		n = j.first[k]
-	}
 	for at := range c.Len() {
 		id := c.ID(at)
 		frames, err := c.Frames(id)
@@ -125,7 +144,7 @@ func (j *Gulp) part(ctx context.Context, k int) (*groups.Table, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
-	return t, nil
+	return &imagesOf{n, t}, nil
 }
 
 // images adds the images of an id, of which image n is the first one.

@@ -88,7 +88,7 @@ func TestGulp(t *testing.T) {
 			if match != "" {
 				o.Match = regexp.MustCompile(match)
 			}
-			j, err := analyze.NewGulp(t.Context(), d, o)
+			j, err := analyze.NewGulp(d, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,18 +126,18 @@ func TestGulp(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := analyze.GulpOptions{Group: []string{"."}}
-	if _, err := analyze.NewGulp(t.Context(), d, o); !errors.Is(err, analyze.ErrQuestion) {
+	if _, err := analyze.NewGulp(d, o); !errors.Is(err, analyze.ErrQuestion) {
 		t.Errorf("%v", err)
 	}
 	o = analyze.GulpOptions{Stats: itemsOptions(t, "count", "").Stats}
-	one, err := analyze.NewGulp(t.Context(), d, o)
+	one, err := analyze.NewGulp(d, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if o.Where, err = predicate.ParseValues("size > 0"); err != nil {
 		t.Fatal(err)
 	}
-	if two, err := analyze.NewGulp(t.Context(), d, o); err != nil || one.ID() == two.ID() {
+	if two, err := analyze.NewGulp(d, o); err != nil || one.ID() == two.ID() {
 		t.Errorf("the same plan for another question: %v", err)
 	}
 }

@@ -45,6 +45,8 @@ type ItemsOptions struct {
 	Memory int64
 	// Source identifies the bytes of the items: a checkpoint of another Source is refused.
 	Source string
+
+	room int64 // for groups on the machine that opens a plan; 0: Memory bounds them
 }
 
 // Items is the [Work] that reduces items.
@@ -80,7 +82,7 @@ func NewItems(r ItemReader, o ItemsOptions) (*Items, error) {
 	}
 	j := &Items{r: r, o: o}
 	var err error
-	if j.plan, err = newGroups(o.Group, o.Stats, o.Memory/2); err != nil {
+	if j.plan, err = newGroups(o.Group, o.Stats, groupRoom(o.Memory, o.room)); err != nil {
 		return nil, err
 	}
 	n := r.Len()
@@ -90,11 +92,22 @@ func NewItems(r ItemReader, o ItemsOptions) (*Items, error) {
 	}
 	j.perPart = min(j.perPart, max(n, 1))
 	j.total = j.plan.NewTable()
-	j.work = groupWork(j.plan, j.total)
-	j.job.Parts = int((n + j.perPart - 1) / j.perPart)
-	j.job.Map = j.part
-	j.job.ID = j.identify(n)
+	j.job = Job[*groups.Table]{
+		ID: j.identify(n), Parts: int((n + j.perPart - 1) / j.perPart), Map: j.part,
+		Merge:  func(_ int, t *groups.Table) error { return ofGroups(j.total.Merge(t)) },
+		Encode: func(t *groups.Table) ([]byte, error) { return t.MarshalJSON() },
+		Decode: j.plan.ParseTable,
+	}
+	j.finish = func(context.Context) (*Answers, error) { return groupAnswers(j.total) }
 	return j, nil
+}
+
+// groupRoom is how many bytes all groups may take.
+func groupRoom(memory, room int64) int64 {
+	if room > 0 {
+		return min(memory/2, room)
+	}
+	return memory / 2
 }
 
 // newGroups makes the plan of groups, whose tables take at most so many bytes.
@@ -111,32 +124,23 @@ func newGroups(keys []string, list []Stat, most int64) (*groups.Plan, error) {
 	return p, nil
 }
 
-// groupWork returns what is the same in all work on groups.
-func groupWork(p *groups.Plan, total *groups.Table) work[*groups.Table] {
-	return work[*groups.Table]{
-		job: Job[*groups.Table]{
-			Merge:  func(_ int, t *groups.Table) error { return ofGroups(total.Merge(t)) },
-			Encode: func(t *groups.Table) ([]byte, error) { return t.MarshalJSON() },
-			Decode: p.ParseTable,
-		},
-		finish: func(context.Context) (*Answers, error) {
-			skipped := total.Others
-			list, axes, err := total.Answers()
-			if err != nil {
-				return nil, err
-			}
-			out := &Answers{Shape: []int64{}, Results: list, Skipped: skipped}
-			for i, a := range axes {
-				axis := Axis{Name: a.Name, Labels: a.Labels}
-				if i == 0 {
-					out.Shape, out.Axes = []int64{int64(len(a.Labels))}, []Axis{axis}
-				} else {
-					out.Axes[0].With = append(out.Axes[0].With, axis)
-				}
-			}
-			return out, nil
-		},
+// groupAnswers returns the answers of all groups.
+func groupAnswers(total *groups.Table) (*Answers, error) {
+	skipped := total.Others
+	list, axes, err := total.Answers()
+	if err != nil {
+		return nil, err
 	}
+	out := &Answers{Shape: []int64{}, Results: list, Skipped: skipped}
+	for i, a := range axes {
+		axis := Axis{Name: a.Name, Labels: a.Labels}
+		if i == 0 {
+			out.Shape, out.Axes = []int64{int64(len(a.Labels))}, []Axis{axis}
+		} else {
+			out.Axes[0].With = append(out.Axes[0].With, axis)
+		}
+	}
+	return out, nil
 }
 
 // ofGroups marks an error of a table that is full.

@@ -37,29 +37,29 @@ func (r *reheader) Rehead(n int64, p []byte) error {
 }
 
 // packed returns a Bloscpack file of items.
-func packed(t *testing.T, items []string) []byte {
-	t.Helper()
+func packed(tb testing.TB, items []string) []byte {
+	tb.Helper()
 	var out reheader
 	w, err := bloscpack.NewWriter(&out, bloscpack.WriteOptions{Variable: true})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	for _, s := range items {
 		if err := w.WriteItem([]byte(s)); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	if err := w.Close(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return out.Bytes()
 }
 
-func reading(t *testing.T, p []byte) *bloscpack.File {
-	t.Helper()
-	f, err := bloscpack.Open(t.Context(), rangeio.FromReaderAt(bytes.NewReader(p), int64(len(p))), bloscpack.Options{})
+func reading(tb testing.TB, p []byte) *bloscpack.File {
+	tb.Helper()
+	f, err := bloscpack.Open(tb.Context(), rangeio.FromReaderAt(bytes.NewReader(p), int64(len(p))), bloscpack.Options{})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return f
 }
@@ -163,16 +163,16 @@ func bySimple(lines []string) (list []string, skipped int64) {
 	return list, skipped
 }
 
-func itemsOptions(t *testing.T, stats, where string, group ...string) analyze.ItemsOptions {
-	t.Helper()
+func itemsOptions(tb testing.TB, stats, where string, group ...string) analyze.ItemsOptions {
+	tb.Helper()
 	o := analyze.ItemsOptions{Group: group}
 	var err error
 	if o.Stats, err = analyze.ParseStats(stats); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if where != "" {
 		if o.Where, err = predicate.ParseValues(where); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	return o

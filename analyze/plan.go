@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,8 +18,13 @@ import (
 // planVersion is that of plans and of stored answers.
 const planVersion = 1
 
-// KindArray is the kind of plans that Array.Plan makes.
-const KindArray = "array"
+// The kinds of plans: that of Array.Plan, and so on.
+const (
+	KindArray  = "array"
+	KindSeries = "series"
+	KindItems  = "items"
+	KindGulp   = "gulp"
+)
 
 // ErrOtherSource is matched by the error for a source that is not the one of the plan.
 var ErrOtherSource = errors.New("the source is not the one that was planned")
@@ -41,13 +47,16 @@ func (s Source) String() string {
 // A Plan is a Work as data: another machine makes the same Work of it. Lines of parts and
 // answers are stored with its ID, and those of another plan are refused.
 type Plan struct {
-	Version int        `json:"farread_plan"`
-	ID      string     `json:"id"` // that of the Work
-	Kind    string     `json:"kind"`
-	Source  Source     `json:"source"`
-	Parts   int        `json:"parts"`
-	Bytes   int64      `json:"bytes"` // decoded, of all parts
-	Array   *ArrayPlan `json:"array,omitempty"`
+	Version int         `json:"farread_plan"`
+	ID      string      `json:"id"` // that of the Work
+	Kind    string      `json:"kind"`
+	Source  Source      `json:"source"`
+	Parts   int         `json:"parts"`
+	Bytes   int64       `json:"bytes"` // as Work.Bytes has them
+	Array   *ArrayPlan  `json:"array,omitempty"`
+	Series  *SeriesPlan `json:"series,omitempty"`
+	Items   *ItemsPlan  `json:"items,omitempty"`
+	Gulp    *GulpPlan   `json:"gulp,omitempty"`
 }
 
 // An ArrayPlan is the part of a Plan that says what is asked of an array: resolved
@@ -60,22 +69,34 @@ type ArrayPlan struct {
 	Where     string   `json:"where,omitempty"`
 	PartBytes int64    `json:"part_bytes"`
 	Memory    int64    `json:"memory"`
+	Streamed  bool     `json:"streamed,omitempty"`
 }
 
 // Plan returns the plan as data. src is what NewArray was given as a string.
 func (j *Array) Plan(src Source) *Plan {
 	o := &j.o
-	src.Time = src.Time.UTC()
-	q := &ArrayPlan{Box: o.Box, Over: o.Over, Every: o.Every, PartBytes: o.PartBytes, Memory: o.Memory}
-	texts := make([]string, len(o.Stats))
-	for i := range o.Stats {
-		texts[i] = o.Stats[i].String()
-	}
-	q.Stats = strings.Join(texts, ",")
+	q := &ArrayPlan{Box: o.Box, Stats: spelledStats(o.Stats), Over: o.Over, Every: o.Every, PartBytes: o.PartBytes, Memory: o.Memory, Streamed: o.Streamed}
 	if o.Where != nil {
 		q.Where = o.Where.String()
 	}
-	return &Plan{Version: planVersion, ID: j.ID(), Kind: KindArray, Source: src, Parts: j.Parts(), Bytes: j.Bytes(), Array: q}
+	p := newPlan(KindArray, src, j)
+	p.Array = q
+	return p
+}
+
+// newPlan makes the plan of a Work but for what is asked.
+func newPlan(kind string, src Source, w Work) *Plan {
+	src.Time = src.Time.UTC()
+	return &Plan{Version: planVersion, ID: w.ID(), Kind: kind, Source: src, Parts: w.Parts(), Bytes: w.Bytes()}
+}
+
+// spelledStats returns stats as ParseStats reads them.
+func spelledStats(list []Stat) string {
+	texts := make([]string, len(list))
+	for i := range list {
+		texts[i] = list[i].String()
+	}
+	return strings.Join(texts, ",")
 }
 
 // ParsePlan reads what json.Marshal wrote of a Plan. A plan of another version or kind
@@ -91,14 +112,55 @@ func ParsePlan(text []byte) (*Plan, error) {
 	if head.Version != planVersion {
 		return nil, fmt.Errorf("a plan of version %d, this program has %d: %w", head.Version, planVersion, formats.ErrUnsupported)
 	}
-	if head.Kind != KindArray {
+	if !slices.Contains([]string{KindArray, KindSeries, KindItems, KindGulp}, head.Kind) {
 		return nil, fmt.Errorf("a plan of kind %.40q: %w", head.Kind, formats.ErrUnsupported)
 	}
 	var p Plan
-	if err := json.Unmarshal(text, &p); err != nil || p.ID == "" || p.Parts < 0 || p.Array == nil {
+	if err := json.Unmarshal(text, &p); err != nil || p.ID == "" || p.Parts < 0 || p.Bytes < 0 || !p.asks(p.Kind) {
 		return nil, fmt.Errorf("no plan: %w", formats.ErrCorrupt)
 	}
 	return &p, nil
+}
+
+// asks reports whether the plan has the member of a kind.
+func (p *Plan) asks(kind string) bool {
+	return kind == KindArray && p.Array != nil || kind == KindSeries && p.Series != nil || kind == KindItems && p.Items != nil || kind == KindGulp && p.Gulp != nil
+}
+
+// suits refuses another kind and another source than those of the plan.
+func (p *Plan) suits(kind string, now Source) error {
+	if err := p.Source.Check(now); err != nil {
+		return err
+	}
+	if p.Kind != kind || !p.asks(kind) {
+		return fmt.Errorf("a plan of kind %.40q is none of kind %s: %w", p.Kind, kind, formats.ErrUnsupported)
+	}
+	return nil
+}
+
+// stats parses those of a plan.
+func (p *Plan) stats(text string) ([]Stat, error) {
+	list, err := ParseStats(text)
+	if err != nil {
+		return nil, fmt.Errorf("stats %.80q: %w: %w", text, err, formats.ErrCorrupt)
+	}
+	return list, nil
+}
+
+// same refuses a Work that is not that of the plan.
+func (p *Plan) same(w Work) error {
+	if w.ID() != p.ID || w.Parts() != p.Parts {
+		return fmt.Errorf("%w: this program plans %d parts as %.12s, and the plan has %d as %.12s", ErrOtherPlan, w.Parts(), w.ID(), p.Parts, p.ID)
+	}
+	return nil
+}
+
+// roomFor refuses states of cells that take more bytes than this machine has room for.
+func roomFor(need, room int64) error {
+	if room > 0 && need > room {
+		return fmt.Errorf("cells of about %d bytes, this machine has room for %d: %w", need, room, formats.ErrTooLarge)
+	}
+	return nil
 }
 
 // OpenArray plans again what the plan is of. a was opened as the plan's Source says, and
@@ -107,21 +169,20 @@ func ParsePlan(text []byte) (*Plan, error) {
 // ErrOtherPlan. memory is what this machine has for the states of all cells; fewer than
 // they take is formats.ErrTooLarge.
 func (p *Plan) OpenArray(ctx context.Context, a *b2nd.Array, now Source, memory int64) (*Array, error) {
-	if err := p.Source.Check(now); err != nil {
+	if err := p.suits(KindArray, now); err != nil {
 		return nil, err
 	}
 	q := p.Array
-	if p.Kind != KindArray || q == nil {
-		return nil, fmt.Errorf("a plan of kind %.40q, and no array: %w", p.Kind, formats.ErrUnsupported)
-	}
 	if !fits(q.Box, a.Shape()) {
 		return nil, fmt.Errorf("no box of this array: %w", formats.ErrCorrupt)
 	}
-	list, err := ParseStats(q.Stats)
+	list, err := p.stats(q.Stats)
 	if err != nil {
-		return nil, fmt.Errorf("stats %.80q: %w: %w", q.Stats, err, formats.ErrCorrupt)
+		return nil, err
 	}
-	o := ArrayOptions{Box: q.Box, Stats: list, Over: q.Over, Every: q.Every, PartBytes: q.PartBytes, Memory: q.Memory, Source: now.String()}
+	o := ArrayOptions{
+		Box: q.Box, Stats: list, Over: q.Over, Every: q.Every, PartBytes: q.PartBytes, Memory: q.Memory, Streamed: q.Streamed, Source: now.String(), room: max(memory, 1),
+	}
 	if q.Where != "" {
 		if o.Where, err = predicate.Parse(q.Where); err != nil {
 			return nil, err
@@ -131,13 +192,7 @@ func (p *Plan) OpenArray(ctx context.Context, a *b2nd.Array, now Source, memory 
 	if err != nil {
 		return nil, err
 	}
-	if j.ID() != p.ID || j.Parts() != p.Parts {
-		return nil, fmt.Errorf("%w: this program plans %d parts as %.12s, and the plan has %d as %.12s", ErrOtherPlan, j.Parts(), j.ID(), p.Parts, p.ID)
-	}
-	if need := j.plan.Cells * j.plan.CellBytes(); need > memory {
-		return nil, fmt.Errorf("cells of about %d bytes, this machine has room for %d: %w", need, memory, formats.ErrTooLarge)
-	}
-	return j, nil
+	return j, p.same(j)
 }
 
 // Check returns an error that matches ErrOtherSource if now is not s.

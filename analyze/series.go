@@ -41,6 +41,8 @@ type SeriesOptions struct {
 	Memory int64
 	// Source identifies the bytes of the file: a checkpoint of another Source is refused.
 	Source string
+
+	room int64 // for states of cells on the machine that opens a plan; 0: Memory bounds them
 }
 
 // A Series is the [Work] that reduces a track of a zoom-cache file. The channels of a track
@@ -48,6 +50,7 @@ type SeriesOptions struct {
 type Series struct {
 	*work[*cells.Table]
 	f           *zoomindex.File
+	o           SeriesOptions // with defaults
 	track       *zoomcache.Track
 	first, last int64   // offsets of the samples that are asked about
 	ends        []int64 // the last offset of each window
@@ -101,6 +104,10 @@ func NewSeries(ctx context.Context, f *zoomindex.File, o SeriesOptions) (*Series
 	if need := s.plan.Cells * s.plan.CellBytes(); need > o.Memory/2 {
 		return nil, fmt.Errorf("%d cells of about %d bytes, half of %d allowed: %w", s.plan.Cells, s.plan.CellBytes(), o.Memory, formats.ErrTooLarge)
 	}
+	if err := roomFor(s.plan.Cells*s.plan.CellBytes(), o.room); err != nil {
+		return nil, err
+	}
+	s.o = o
 	if err := s.ask(ctx, &o, count); err != nil {
 		return nil, err
 	}
@@ -154,7 +161,11 @@ func (s *Series) bound(ctx context.Context, o *SeriesOptions) (zoomcache.TrackCo
 	}
 	k := w.Of(s.first)
 	n := uint64(w.Of(s.last)-k) + 1
-	if most := uint64(o.Memory / 256); n == 0 || n > most {
+	most := uint64(o.Memory / 256)
+	if o.room > 0 {
+		most = min(most, uint64(o.room/64)) // of texts
+	}
+	if n == 0 || n > most {
 		return c, fmt.Errorf("%d windows, %d allowed: %w", n, most, formats.ErrTooLarge)
 	}
 	for ; n > 0; n, k = n-1, k+1 {

@@ -18,6 +18,9 @@ func density(c zoomcache.TrackCount) float64 {
 	return float64(max(c.Samples, 1)) / (float64(c.Exit) - float64(c.Entry) + 1)
 }
 
+// mostParts is about how many parts PartBytes may make.
+const mostParts = 1 << 20
+
 // cut cuts the samples that are left into parts: runs of PartBytes, or less if the states of
 // their cells would take too much memory. Without an index each read of samples is a pass
 // over the file, so there is one part.
@@ -29,7 +32,11 @@ func (s *Series) cut(o *SeriesOptions, got *zoomindex.Exactly, count zoomcache.T
 	per := density(count)
 	s.report = SeriesReport{Spans: got.Spans, SpansBytes: got.Read}
 	most := max(1, o.Memory/2/tables/s.plan.CellBytes()/int64(s.track.Codec.Width())) // windows
-	longest := max(float64(o.PartBytes)/size/per, 1)                                  // offsets
+	all := 0.0
+	for _, r := range got.Rest {
+		all += float64(r.To) - float64(r.From) + 1
+	}
+	longest := max(float64(o.PartBytes)/size/per, all/mostParts, 1) // offsets
 	var part []zoomindex.Range
 	length := 0.0
 	flush := func() {

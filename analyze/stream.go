@@ -79,6 +79,9 @@ func (j *Array) fits(f *flow, o *ArrayOptions) error {
 	}
 	open += int64(len(j.known))
 	cell, item, room := j.plan.CellBytes(), int64(f.Bytes()), o.Memory/4
+	if err := roomFor(4*region*cell, o.room); err != nil { // two parts, as tables and as lines
+		return err
+	}
 	switch {
 	case region > room/cell:
 		return fmt.Errorf("a chunk has items of %d cells of about %d bytes, a quarter of %d allowed: %w", region, cell, o.Memory, formats.ErrTooLarge)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/analyze"
+	"github.com/farread/farread/analyze/origin"
 	"github.com/farread/farread/cmd/farread/internal/answers"
 	"github.com/farread/farread/cmd/farread/internal/cost"
 	"github.com/farread/farread/cmd/farread/internal/sink"
@@ -72,7 +73,8 @@ and about how many seconds, with --cloud=100 what 100 workers would take, and do
 --on ARN lets a state machine of Step Functions make the parts, with a function for each
 batch of them, and follows it. The plan, the parts and the answers lie below --work, in
 a folder of the plan's own: the same command takes what is there, follows a run that
-goes on, or starts one for what is missing. An interrupt leaves the run; --stop ends it.`
+goes on, or starts one for what is missing. An interrupt leaves the run; --stop ends it.
+One stat as npy or b2nd is merged here, from the parts, while OUT is written.`
 
 // An analysis is the flags of analyze.
 type analysis struct {
@@ -215,11 +217,12 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 	if err := x.sel.parse(args[1:]); err != nil {
 		return err
 	}
+	x.how.listed = x.cloud.on != ""
 	c, err := x.a.open(ctx, args[0], x.how)
 	if err != nil {
 		return err
 	}
-	x.streamed = isStreamed(format, list) && x.cloud.on == ""
+	x.streamed = isStreamed(format, list)
 	j, err := x.job(ctx, c, list, format)
 	if err != nil {
 		return err
@@ -231,6 +234,12 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 	if x.explain {
 		return x.tell(ctx, args[0], j)
 	}
+	answer := x.results
+	if a, ok := j.(*analyze.Array); ok && x.streamed && x.cloud.on != "" {
+		if answer, err = x.partsElsewhere(ctx, a); err != nil || answer == nil { // --stop has no answer
+			return err
+		}
+	}
 	out, err := x.a.byteSink(x.out)
 	if err != nil {
 		return err
@@ -239,9 +248,9 @@ func (x *analysis) run(ctx context.Context, args []string) error {
 	defer x.close()
 	var results *analyze.Answers
 	if a, ok := j.(*analyze.Array); ok && x.streamed {
-		err = x.stream(ctx, a, out, format)
+		err = x.stream(ctx, a, out, format, answer)
 	} else {
-		if results, err = x.results(ctx, j); err == nil && results == nil { // --stop has no answer
+		if results, err = answer(ctx, j); err == nil && results == nil { // --stop has no answer
 			return nil
 		}
 		if err == nil {
@@ -273,7 +282,7 @@ func (x *analysis) job(ctx context.Context, c content, list []analyze.Stat, form
 	if err := x.onlySeries(c.dataset().Format()); err != nil {
 		return nil, err
 	}
-	if r, err := itemsOf(ctx, c); err != nil || r != nil {
+	if r, err := origin.Items(ctx, c.dataset()); err != nil || r != nil {
 		if err != nil {
 			return nil, err
 		}
@@ -302,11 +311,9 @@ func (x *analysis) array(ctx context.Context, t *frameContent, arr *farread.Arra
 	if err != nil {
 		return nil, err
 	}
-	src, err := t.d.Source(ctx)
-	if err != nil {
+	if err := x.identify(ctx, t.d); err != nil {
 		return nil, err
 	}
-	x.source = x.sourceOf(t.uri, src)
 	x.storedAs(arr.Array)
 	x.meant = &sourceOfMeaning{arr, box}
 	over, every, err := x.windows()
@@ -397,7 +404,7 @@ type analysisPlan struct {
 // tell tells what would be read.
 func (x *analysis) tell(ctx context.Context, uri string, j analyze.Work) error {
 	if x.cloud.on != "" {
-		if err := x.fits(j); err != nil {
+		if err := x.fits(); err != nil {
 			return err
 		}
 	}

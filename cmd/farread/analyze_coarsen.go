@@ -44,8 +44,11 @@ func isStreamed(format string, list []analyze.Stat) bool {
 	return len(list) == 1 && (format == render.Npy || format == render.B2nd)
 }
 
+// An answering returns the answers of a Work, or passes them on.
+type answering = func(ctx context.Context, w analyze.Work) (*analyze.Answers, error)
+
 // stream runs the job and writes its answer as it becomes known.
-func (x *analysis) stream(ctx context.Context, j *analyze.Array, out sink.Sink, format string) error {
+func (x *analysis) stream(ctx context.Context, j *analyze.Array, out sink.Sink, format string, run answering) error {
 	r := j.Answer()
 	o := render.ArrayOptions{Format: format, Memory: int64(x.a.flags.maxMemory) / 4, Cubes: x.coarsen != nil}
 	var err error
@@ -54,7 +57,7 @@ func (x *analysis) stream(ctx context.Context, j *analyze.Array, out sink.Sink, 
 	}
 	return render.Array(out, r.Type, r.Shape, o, func(put func(p []byte) error) error {
 		j.Stream(put)
-		_, err := x.results(ctx, j)
+		_, err := run(ctx, j)
 		return err
 	})
 }

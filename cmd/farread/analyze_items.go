@@ -12,13 +12,11 @@ import (
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/analyze"
+	"github.com/farread/farread/analyze/origin"
 	"github.com/farread/farread/formats"
-	"github.com/farread/farread/formats/bloscpack"
-	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/predicate"
 	"github.com/farread/farread/internal/human"
 	"github.com/farread/farread/internal/render"
-	"github.com/farread/farread/rangeio"
 )
 
 // An itemsQuestion is the flags of analyze that only items with fields have.
@@ -82,13 +80,13 @@ func (x *analysis) lines(ctx context.Context, d farread.Dataset, r analyze.ItemR
 	if err := x.grouped("items", format); err != nil {
 		return nil, err
 	}
-	src, err := d.Source(ctx)
+	err := x.identify(ctx, d)
 	if err != nil {
 		return nil, err
 	}
 	o := analyze.ItemsOptions{
-		Stats: list, Group: x.items.group, Bytes: src.Size, PartBytes: int64(x.part), Memory: int64(x.a.flags.maxMemory) / 2,
-		Source: x.sourceOf(d.Place().URI, src).String(),
+		Stats: list, Group: x.items.group, Bytes: x.source.Size, PartBytes: int64(x.part), Memory: int64(x.a.flags.maxMemory) / 2,
+		Source: x.source.String(),
 	}
 	if o.Where, err = x.whereFields(); err != nil {
 		return nil, err
@@ -105,12 +103,12 @@ func (x *analysis) images(ctx context.Context, t *gulpContent, list []analyze.St
 	if err := x.grouped("images", format); err != nil {
 		return nil, err
 	}
-	src, err := t.d.Source(ctx)
+	err := x.identify(ctx, t.d)
 	if err != nil {
 		return nil, err
 	}
 	o := analyze.GulpOptions{
-		Stats: list, Group: x.items.group, Bytes: t.n.MetaBytes, Memory: int64(x.a.flags.maxMemory) / 2, Source: x.sourceOf(t.uri, src).String(),
+		Stats: list, Group: x.items.group, Bytes: t.n.MetaBytes, Memory: int64(x.a.flags.maxMemory) / 2, Source: x.source.String(),
 	}
 	if o.Where, err = x.whereFields(); err != nil {
 		return nil, err
@@ -118,35 +116,13 @@ func (x *analysis) images(ctx context.Context, t *gulpContent, list []analyze.St
 	if o.Match, err = x.matching(); err != nil {
 		return nil, err
 	}
-	var r analyze.GulpReader
-	switch g := t.d.Handle().(type) {
-	case *farread.GulpDataset:
-		r = g.Dataset
-	case *farread.Gulp:
-		r = oneGulp{func(context.Context) (*gulp.Chunk, error) { return g.Chunk, nil }}
-	case *farread.GulpByID:
-		r = oneGulp{func(ctx context.Context) (*gulp.Chunk, error) {
-			whole, err := g.Whole(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return whole.Chunk, nil
-		}}
-	default:
+	r := origin.Gulp(t.d)
+	if r == nil {
 		return nil, fmt.Errorf("a gulp without chunks: %w", formats.ErrUnsupported)
 	}
-	j, err := analyze.NewGulp(ctx, r, o)
+	j, err := analyze.NewGulp(r, o)
 	return j, ofGroups(err)
 }
-
-// oneGulp is a gulp chunk as a dataset.
-type oneGulp struct {
-	chunk func(ctx context.Context) (*gulp.Chunk, error)
-}
-
-func (oneGulp) Len() int { return 1 }
-
-func (g oneGulp) Chunk(ctx context.Context, _ int) (*gulp.Chunk, error) { return g.chunk(ctx) }
 
 // matching parses --match.
 func (x *analysis) matching() (*regexp.Regexp, error) {
@@ -160,9 +136,10 @@ func (x *analysis) matching() (*regexp.Regexp, error) {
 	return m, nil
 }
 
-// sourceOf names the bytes that are analyzed.
-func (x *analysis) sourceOf(uri string, src farread.Source) analyze.Source {
-	return analyze.Source{URI: uri, ETag: src.ETag, Version: src.Version, Time: src.Time, Size: src.Size, Offset: x.how.offset}
+// identify notes which bytes of a dataset are analyzed.
+func (x *analysis) identify(ctx context.Context, d farread.Dataset) (err error) {
+	x.source, err = origin.Of(ctx, d)
+	return err
 }
 
 // ofGroups words an error about --stats and --group.
@@ -174,41 +151,6 @@ func ofGroups(err error) error {
 		return fmt.Errorf("%w; a field with fewer values, --where, or more --max-memory would help", err)
 	}
 	return err
-}
-
-// itemsOf returns the items of a dataset that has some of their own lengths, or nil.
-func itemsOf(ctx context.Context, c content) (analyze.ItemReader, error) {
-	switch t := c.(type) {
-	case *blpContent:
-		if h := t.f.Header(); !h.Variable {
-			return nil, fmt.Errorf("analyze takes a Bloscpack file of items of any length, and this one has chunks of one size: %w", formats.ErrUnsupported)
-		}
-		if t.f.Aborted() {
-			return nil, &formats.Error{Format: bloscpack.Format, Off: -1, Err: fmt.Errorf("its writing did not end; farread verify --repair saves the items that are there: %w", formats.ErrCorrupt)}
-		}
-		return t.f.File, nil
-	case *frameContent:
-		f, ok := t.d.Handle().(*farread.Frame)
-		if items, is := t.d.(farread.Itemer); ok && is && f.Info().VLBlocks {
-			err := items.EachItem(ctx, 0, 0, nil) // which counts them
-			return frameLines{items}, err
-		}
-	}
-	return nil, nil
-}
-
-// frameLines are the items of a frame.
-type frameLines struct{ farread.Itemer }
-
-func (f frameLines) Len() int64 { return f.Items() }
-
-func (f frameLines) Each(ctx context.Context, i, j int64, fn func(i int64, p []byte) error) error {
-	return f.EachItem(ctx, i, j, fn)
-}
-
-func (f frameLines) ExplainItems(ctx context.Context, i, j int64) ([]rangeio.Planned, error) {
-	p, err := f.Itemer.ExplainItems(ctx, i, j)
-	return p.Requests, err
 }
 
 // skipped tells that items were passed over.

@@ -77,13 +77,12 @@ func (x *analysis) series(ctx context.Context, t *zoomContent, list []analyze.St
 	if err != nil {
 		return nil, err
 	}
-	src, err := t.d.Source(ctx)
-	if err != nil {
+	if err := x.identify(ctx, t.d); err != nil {
 		return nil, err
 	}
 	o := analyze.SeriesOptions{
 		Track: k.Number, From: x.sel.fromTime, To: x.sel.toTime, Stats: list, PartBytes: int64(x.part), Memory: int64(x.a.flags.maxMemory) / 2,
-		Source: x.sourceOf(t.uri, src).String(),
+		Source: x.source.String(),
 	}
 	if x.sel.has("where") {
 		if o.Where, err = predicate.Parse(x.sel.where); err != nil {

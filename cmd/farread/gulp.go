@@ -22,7 +22,10 @@ type gulpContent struct {
 
 var _ content = (*gulpContent)(nil)
 
-func newGulp(ctx context.Context, o opened) (*gulpContent, error) {
+func newGulp(ctx context.Context, o opened, how aim) (*gulpContent, error) {
+	if set, ok := o.d.Handle().(*farread.GulpDataset); ok && how.listed {
+		return &gulpContent{opened: o, n: farread.GulpDetail{Chunks: set.Len(), MetaBytes: set.MetaBytes()}}, nil
+	}
 	in, err := o.d.Describe(ctx, farread.DescribeOptions{})
 	n, _ := in.Detail.(farread.GulpDetail)
 	return &gulpContent{o, in, n}, err

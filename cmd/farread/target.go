@@ -78,6 +78,7 @@ type aim struct {
 	plan     bool  // reads are planned, not made
 	byID     bool  // gulp chunks: frames of one id, or by number, are read
 	numbered bool  // gulp chunks: frames are read by number
+	listed   bool  // gulp datasets: their chunks are not opened
 
 	shard shapeFlag // unpack of an array as Zarr: shape of the shards; nil: none
 }
@@ -125,7 +126,7 @@ func (a *app) take(ctx context.Context, d farread.Dataset, how aim) (content, er
 	case *farread.Frame:
 		return &frameContent{opened: o, off: at.Offset}, nil
 	case *farread.Gulp, *farread.GulpByID, *farread.GulpDataset:
-		return newGulp(ctx, o)
+		return newGulp(ctx, o, how)
 	case *farread.Bloscpack:
 		return newBlp(ctx, o, h, how)
 	case *farread.Zoom:

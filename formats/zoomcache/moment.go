@@ -53,6 +53,18 @@ func ParseMoment(text string) (Moment, error) {
 	return Moment{}, fmt.Errorf("%q is neither seconds (12.5) nor a duration (1h30m) nor UTC (2024-05-01T12:00:00Z): %w", text, ErrMoment)
 }
 
+// String returns the moment as ParseMoment reads it, without loss.
+func (m Moment) String() string {
+	if m.abs {
+		return m.utc.UTC().Format(time.RFC3339Nano)
+	}
+	if m.sec == nil {
+		return "0"
+	}
+	digits, _ := m.sec.FloatPrec() // exact: what ParseMoment takes is decimal
+	return m.sec.FloatString(digits)
+}
+
 // MomentOf is a moment in UTC.
 func MomentOf(t time.Time) Moment { return Moment{utc: t, abs: true} }
 

@@ -100,3 +100,31 @@ func TestSecondsAreNearest(t *testing.T) {
 		}
 	}
 }
+
+// TestMomentString: the text of a moment is read as the same moment.
+func TestMomentString(t *testing.T) {
+	t.Parallel()
+	h := &Header{Origin: Origin{Day: 60000, Den: 1}}
+	for text, want := range map[string]string{
+		"0": "0", "12.50": "12.5", "-1e-3": "-0.001", "1d2h": "93600", "250ms": "0.25", "-5s": "-5", "1e22": "10000000000000000000000",
+		"2024-05-01": "2024-05-01T00:00:00Z", "2024-05-01T12:00:00.25+02:00": "2024-05-01T10:00:00.25Z",
+	} {
+		m, err := ParseMoment(text)
+		if err != nil || m.String() != want {
+			t.Errorf("%s: %s, %v, want %s", text, m, err, want)
+		}
+		again, err := ParseMoment(m.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if less, err := m.Before(h, again); err != nil || less {
+			t.Error(text, less, err)
+		}
+		if less, err := again.Before(h, m); err != nil || less {
+			t.Error(text, less, err)
+		}
+	}
+	if got := (Moment{}).String(); got != "0" {
+		t.Error(got)
+	}
+}

@@ -4,6 +4,7 @@ package analyze
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/farread/farread/analyze"
 	"github.com/farread/farread/functions/parts"
@@ -23,6 +24,9 @@ func Open(open Opener) parts.Opener {
 		if err != nil {
 			return nil, err
 		}
+		if p.Array != nil && p.Array.Streamed {
+			return streamed{w, p}, nil
+		}
 		return work{w, p}, nil
 	}
 }
@@ -40,4 +44,23 @@ func (w work) Finish(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	return w.plan.EncodeAnswers(a)
+}
+
+// A streamed is an analysis whose answer may be longer than memory has room for: the command
+// that wants it makes it of the parts, as they are written.
+type streamed struct {
+	analyze.Work
+
+	plan *analyze.Plan
+}
+
+// Apart makes it a parts.Apart.
+func (streamed) Apart() bool { return true }
+
+func (w streamed) Finish(context.Context) ([]byte, error) {
+	text, err := json.Marshal(struct {
+		Plan     string `json:"plan"`
+		Streamed bool   `json:"streamed"`
+	}{w.plan.ID, true})
+	return append(text, '\n'), err
 }

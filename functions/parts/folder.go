@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -146,30 +147,42 @@ func (f Folder) part(ctx context.Context, p *Plan, part int) ([]byte, error) {
 // Missing returns the numbers, in order, of the parts from one to before another that are
 // not there.
 func (f Folder) Missing(ctx context.Context, from, to int) ([]int, error) {
+	sizes, err := f.list(ctx, from, to)
+	return missingOf(sizes, from), err
+}
+
+// absent is the size of a part that is not there.
+const absent = -1
+
+// missingOf returns the numbers of the parts that are not there. sizes are those from one on.
+func missingOf(sizes []int64, from int) (out []int) {
+	for i, n := range sizes {
+		if n == absent {
+			out = append(out, from+i)
+		}
+	}
+	return out
+}
+
+// list returns the stored bytes of the parts from one to before another.
+func (f Folder) list(ctx context.Context, from, to int) ([]int64, error) {
 	prefix, after := f.Dir+"parts/", ""
 	if from > 0 {
 		after = f.partKey(from - 1)
 	}
-	var out []int
-	next := from
+	out := slices.Repeat([]int64{absent}, to-from)
 	for in, err := range objstore.ListAfter(ctx, f.Bucket, prefix, after) {
 		if err != nil {
 			return nil, err
 		}
 		n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(in.Key, prefix), ".json"))
-		if err != nil || n < next || f.partKey(n) != in.Key {
+		if err != nil || n < from || f.partKey(n) != in.Key {
 			continue // no part
 		}
 		if n >= to {
 			break
 		}
-		for ; next < n; next++ {
-			out = append(out, next)
-		}
-		next++
-	}
-	for ; next < to; next++ {
-		out = append(out, next)
+		out[n-from] = in.Size
 	}
 	return out, nil
 }

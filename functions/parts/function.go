@@ -43,6 +43,12 @@ type Work interface {
 	Finish(ctx context.Context) ([]byte, error)
 }
 
+// An Apart is a Work that may have no need of Take before Finish: whoever wants the answers
+// makes them of the parts, by Folder.Merge.
+type Apart interface {
+	Apart() bool
+}
+
 // An Opener makes the Work of a plan that lies in a folder.
 type Opener func(ctx context.Context, dir Folder, p *Plan) (Work, error)
 
@@ -313,19 +319,18 @@ func (f *Function) reduce(ctx context.Context, e PlanEvent) ([]byte, error) {
 	if _, ok, err := dir.Answers(ctx, plan.ID); ok || err != nil {
 		return []byte("{}"), err
 	}
-	missing, err := dir.Missing(ctx, 0, plan.Parts)
+	sizes, err := dir.whole(ctx, plan)
 	if err != nil {
 		return nil, err
-	}
-	if len(missing) > 0 {
-		return nil, fmt.Errorf("%d of %d parts are %w: %s", len(missing), plan.Parts, ErrMissing, Spelled(missing))
 	}
 	w, err := f.open(ctx, dir, plan) // the states of a Work are used up
 	if err != nil {
 		return nil, err
 	}
-	if err := merge(ctx, dir, plan, w); err != nil {
-		return nil, err
+	if a, ok := w.(Apart); !ok || !a.Apart() {
+		if err := dir.merge(ctx, plan, sizes, mergeBytes, w.Take); err != nil {
+			return nil, err
+		}
 	}
 	text, err := w.Finish(ctx)
 	if err != nil {
@@ -339,52 +344,4 @@ func (f *Function) reduce(ctx context.Context, e PlanEvent) ([]byte, error) {
 		_, _, err = dir.Answers(ctx, plan.ID)
 	}
 	return []byte("{}"), err
-}
-
-// ahead is how many parts are read before the one that is merged.
-const ahead = 16
-
-// merge takes all parts in their order.
-func merge(ctx context.Context, dir Folder, plan *Plan, w Work) error {
-	ctx, cancel := context.WithCancel(ctx)
-	type read struct {
-		result []byte
-		err    error
-	}
-	queue := make(chan chan read, ahead)
-	defer func() {
-		cancel()
-		for one := range queue { // whoever was started has ended when merge returns
-			<-one
-		}
-	}()
-	go func() {
-		defer close(queue)
-		for part := range plan.Parts {
-			one := make(chan read, 1)
-			select {
-			case queue <- one:
-			case <-ctx.Done():
-				return
-			}
-			go func() {
-				result, err := dir.part(ctx, plan, part)
-				one <- read{result, err}
-			}()
-		}
-	}()
-	for part := range plan.Parts {
-		one, ok := <-queue
-		if !ok {
-			return context.Cause(ctx)
-		}
-		r := <-one
-		if r.err != nil {
-			return r.err
-		}
-		if err := w.Take(part, r.result); err != nil {
-			return &analyze.PartError{Part: part, Err: err}
-		}
-	}
-	return nil
 }

@@ -147,6 +147,17 @@ func (t *Table) AddWhole(cell int64, column int, place, v int64) {
 	}
 }
 
+// Shift adds to the places of all numbers that were added.
+func (t *Table) Shift(by int64) {
+	for i := range t.states {
+		s := &t.states[i]
+		for k := range s.argLo {
+			s.argLo[k] += by
+			s.argHi[k] += by
+		}
+	}
+}
+
 // MergeCell adds cell j of o, a table of the same plan, to cell i, and leaves it without a
 // meaning.
 func (t *Table) MergeCell(o *Table, i, j int64) {

@@ -71,8 +71,8 @@ func ParseStats(text string) ([]Stat, error) {
 		name := rest
 		switch {
 		case end >= 0 && rest[end] == '(':
-			stop := strings.IndexByte(rest, ')')
-			if stop < 0 {
+			stop := end + strings.IndexByte(rest[end:], ')')
+			if stop < end {
 				return nil, fmt.Errorf("%q has no closing parenthesis", rest)
 			}
 			name, args, has, rest = rest[:end], rest[end+1:stop], true, rest[stop+1:]

@@ -132,6 +132,9 @@ func (t *Table) check() error {
 	return fmt.Errorf("%d groups take about %d bytes, and %d are allowed: %w", n, need, t.plan.most, formats.ErrTooLarge)
 }
 
+// Shift adds to the numbers of all items that were added.
+func (t *Table) Shift(by int64) { t.cells.Shift(by) }
+
 // Merge adds the groups of o, a table of the same plan, and leaves it without a meaning.
 func (t *Table) Merge(o *Table) error {
 	t.Others += o.Others

@@ -25,7 +25,7 @@ func TestParquet(t *testing.T) {
 		Results: []analyze.Result{{Stat: analyze.Stat{Name: "min"}, Type: i2, Shape: []int64{2, 2}, Items: []byte{0xff, 0xfe, 0, 0, 0, 7, 1, 0}, None: []bool{false, true, false, false}}},
 	}
 	var out bytes.Buffer
-	if err := Write(&out, Parquet, a, 1<<20); err != nil {
+	if err := Write(&out, Parquet, a, 1<<20, nil); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := parquet.Read[struct {
@@ -51,7 +51,7 @@ func TestParquet(t *testing.T) {
 	if a.Results[0].Type, err = dtype.Parse("<M8[Y]"); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(&out, Parquet, a, 1<<20); !errors.Is(err, formats.ErrUnsupported) {
+	if err := Write(&out, Parquet, a, 1<<20, nil); !errors.Is(err, formats.ErrUnsupported) {
 		t.Errorf("%v", err)
 	}
 }

@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/farread/farread/analyze"
-	fn "github.com/farread/farread/functions/analyze"
+	"github.com/farread/farread/functions/parts"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/analysis.md")
@@ -108,7 +107,7 @@ func table(t *testing.T) string {
 		for i := range missing {
 			missing[i] = i
 		}
-		list, err := fn.Batches(&analyze.Plan{Parts: c.parts, Bytes: w.Decoded}, missing, 0)
+		list, err := parts.Batches(&parts.Plan{Parts: c.parts, Bytes: w.Decoded}, missing, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/farread/farread/analyze"
 	"github.com/farread/farread/formats/b2nd"
 	fn "github.com/farread/farread/functions/analyze"
+	"github.com/farread/farread/functions/parts"
 	"github.com/farread/farread/internal/machinetest"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/memstore"
@@ -115,7 +116,7 @@ type engine struct {
 	c       sized
 	store   objstore.Bucket // at once, and not counted
 	machine *machinetest.Machine
-	dir     fn.Folder
+	dir     parts.Folder
 
 	mu     sync.Mutex
 	idle   []*worker
@@ -128,7 +129,7 @@ type engine struct {
 // A worker is an instance of the function, with a network of its own.
 type worker struct {
 	e  *engine
-	fn fn.Function
+	fn parts.Function
 }
 
 func newEngine(t *testing.T, c sized) *engine {
@@ -222,16 +223,20 @@ func (e *engine) plan(t *testing.T) (Work, string) {
 	}
 	opened := counter.Stats()
 	p := j.Plan(src)
-	e.dir = fn.Folder{Bucket: e.store, Dir: "jobs/" + p.ID + "/"}
+	e.dir = parts.Folder{Bucket: e.store, Dir: "jobs/" + p.ID + "/"}
 	missing, err := e.dir.Missing(ctx, 0, p.Parts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := fn.Batches(p, missing, int64(e.c.batch*e.c.part*e.c.items*8))
+	head, err := parts.NewPlan(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(e.dir.PutPlan(ctx, p), e.dir.PutList(ctx, "run", list)); err != nil {
+	list, err := parts.Batches(head, missing, int64(e.c.batch*e.c.part*e.c.items*8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(e.dir.PutPlan(ctx, head), e.dir.PutList(ctx, "run", list)); err != nil {
 		t.Fatal(err)
 	}
 	requests, err := j.Explain(ctx)
@@ -251,7 +256,7 @@ func (e *engine) plan(t *testing.T) (Work, string) {
 // invoke calls the function in a worker that is idle, or in a new one.
 func (e *engine) invoke(_ string, payload []byte) ([]byte, *machinetest.Error) {
 	e.count(func(n *Counts) { n.Invocations++ })
-	var event fn.Event
+	var event parts.Event
 	if err := json.Unmarshal(payload, &event); err != nil {
 		return nil, &machinetest.Error{Name: "Permanent", Cause: err.Error()}
 	}
@@ -277,17 +282,17 @@ func (e *engine) invoke(_ string, payload []byte) ([]byte, *machinetest.Error) {
 }
 
 // fails reports whether this is the first call of one of n batches, behind some others.
-func (e *engine) fails(event *fn.Event, n, behind int) bool {
-	if event.Analyze == nil {
+func (e *engine) fails(event *parts.Event, n, behind int) bool {
+	if event.Make == nil {
 		return false
 	}
-	k := event.Analyze.From/e.c.batch - behind
+	k := event.Make.From/e.c.batch - behind
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if k < 0 || k >= n || e.tries[event.Analyze.From] > 0 {
+	if k < 0 || k >= n || e.tries[event.Make.From] > 0 {
 		return false
 	}
-	e.tries[event.Analyze.From]++
+	e.tries[event.Make.From]++
 	return true
 }
 
@@ -305,13 +310,13 @@ func (e *engine) take() *worker {
 	w := &worker{e: e}
 	b := objstore.Chain(e.store, objstore.Trace(w.seen), simstore.Latency(e.c.latency), newLink(e.c.bandwidth))
 	w.fn.Buckets = func(string) (objstore.Bucket, error) { return b, nil }
-	w.fn.Open = func(ctx context.Context, p *analyze.Plan) (analyze.Work, error) {
+	w.fn.Open = fn.Open(func(ctx context.Context, p *analyze.Plan) (analyze.Work, error) {
 		a, now, err := open(ctx, b)
 		if err != nil {
 			return nil, err
 		}
 		return p.OpenArray(ctx, a, now, 1<<30)
-	}
+	})
 	return w
 }
 
