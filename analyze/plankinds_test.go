@@ -31,11 +31,18 @@ type kind struct {
 }
 
 var (
-	planSeries = shared(func(tb testing.TB) []byte { return recording(tb, 3000, true) })
-	planArray  = shared(func(tb testing.TB) []byte {
+	planSeries = shared(func(tb testing.TB) []byte {
+		tb.Helper()
+		return recording(tb, 3000, true)
+	})
+	planArray = shared(func(tb testing.TB) []byte {
+		tb.Helper()
 		return encoded(tb, []int64{12, 10}, []int{5, 6}, []int{4, 4}, noise(120), b2nd.WriteOptions{Index: cframe.WithIndex})
 	})
-	planItems = shared(func(tb testing.TB) []byte { return packed(tb, logged(rand.New(rand.NewPCG(7, 8)), 300)) })
+	planItems = shared(func(tb testing.TB) []byte {
+		tb.Helper()
+		return packed(tb, logged(rand.New(rand.NewPCG(7, 8)), 300))
+	})
 )
 
 // shared returns what is built at the first call.
@@ -55,17 +62,20 @@ const planGulp = folder("../formats/gulp/testdata/chunks/ingest_gulpio20")
 func kinds() []kind {
 	array := func(stats string, streamed bool, q question) kind {
 		return kind{"array " + stats, func(tb testing.TB) planner {
+			tb.Helper()
 			q.stats = stats
 			a := opened(tb, planArray(tb))
 			o := options(tb, a, q)
 			o.Source, o.PartBytes, o.Streamed = source.String(), 400, streamed
 			return made(analyze.NewArray(tb.Context(), a, o))(tb)
 		}, func(tb testing.TB, p *analyze.Plan, now analyze.Source, memory int64) (analyze.Work, error) {
+			tb.Helper()
 			return p.OpenArray(tb.Context(), opened(tb, planArray(tb)), now, memory)
 		}}
 	}
 	series := func(q seriesQuestion, where string, bySamples bool) kind {
 		return kind{fmt.Sprint("series ", q), func(tb testing.TB) planner {
+			tb.Helper()
 			o := q.options(tb)
 			o.Source, o.PartBytes, o.BySamples = source.String(), 2000, bySamples
 			if where != "" {
@@ -73,11 +83,13 @@ func kinds() []kind {
 			}
 			return made(analyze.NewSeries(tb.Context(), zoom(tb, planSeries(tb)), o))(tb)
 		}, func(tb testing.TB, p *analyze.Plan, now analyze.Source, memory int64) (analyze.Work, error) {
+			tb.Helper()
 			return p.OpenSeries(tb.Context(), zoom(tb, planSeries(tb)), now, memory)
 		}}
 	}
 	items := func(stats, where, match string, group ...string) kind {
 		return kind{"items " + stats, func(tb testing.TB) planner {
+			tb.Helper()
 			o := itemsOptions(tb, stats, where, group...)
 			o.Source, o.Bytes, o.PartBytes = source.String(), int64(len(planItems(tb))), int64(len(planItems(tb))/7)
 			if match != "" {
@@ -85,11 +97,13 @@ func kinds() []kind {
 			}
 			return made(analyze.NewItems(reading(tb, planItems(tb)), o))(tb)
 		}, func(tb testing.TB, p *analyze.Plan, now analyze.Source, memory int64) (analyze.Work, error) {
+			tb.Helper()
 			return p.OpenItems(reading(tb, planItems(tb)), now, memory)
 		}}
 	}
 	images := func(stats, where, match string, group ...string) kind {
 		return kind{"gulp " + stats, func(tb testing.TB) planner {
+			tb.Helper()
 			q := itemsOptions(tb, stats, where, group...)
 			o := analyze.GulpOptions{Stats: q.Stats, Where: q.Where, Group: group, Bytes: 77, Source: source.String()}
 			if match != "" {
@@ -101,6 +115,7 @@ func kinds() []kind {
 			}
 			return made(analyze.NewGulp(d, o))(tb)
 		}, func(tb testing.TB, p *analyze.Plan, now analyze.Source, memory int64) (analyze.Work, error) {
+			tb.Helper()
 			d, err := gulp.OpenDataset(tb.Context(), planGulp, gulp.Options{})
 			if err != nil {
 				tb.Fatal(err)

@@ -23,14 +23,15 @@ func (m Meta) Coarsen(lengths, windows []int64) Meta {
 		return out
 	}
 	out.Dims = []string{}
-	for i, dim := range m.Dims {
-		if windows[i] == 0 {
+	for i, window := range windows {
+		if window == 0 {
 			continue
 		}
+		dim, n := m.Dims[i], lengths[i] //nolint:gosec // all three have one length
 		out.Dims = append(out.Dims, dim)
 		c, ok := m.Coord(dim)
-		if ok && windows[i] > 1 {
-			c, ok = c.coarsen(lengths[i], windows[i])
+		if ok && window > 1 {
+			c, ok = c.coarsen(n, window)
 		}
 		if ok {
 			out.Coords = append(out.Coords, c)

@@ -82,10 +82,11 @@ type Divided struct {
 // Divide makes an Array one that is written by parts. If its items cannot be read in any
 // order, or if it has none, the error is formats.ErrUnsupported.
 func (a Array) Divide(o ArrayWrite) (*Divided, error) {
-	if a.r == nil && a.stored != nil { // a member of an archive that is not compressed
-		a.r, a.each = a.stored, nil
+	at := a
+	if at.r == nil && at.stored != nil { // a member of an archive that is not compressed
+		at.r, at.each = at.stored, nil
 	}
-	x, ok, err := a.boxed(o)
+	x, ok, err := at.boxed(o)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func (a Array) Divide(o ArrayWrite) (*Divided, error) {
 	if err == nil && (l.ChunkBytes == 0 || l.Chunks == 0) {
 		err = kit.Fail("array", "", -1, kit.Unsupported("an array of no items has no parts"))
 	}
-	return &Divided{l, x.write, a, o}, err
+	return &Divided{l, x.write, at, o}, err
 }
 
 // NBytes returns the bytes of the items.

@@ -59,7 +59,7 @@ func (x packer) array(ctx context.Context, dir parts.Folder, head *parts.Plan) (
 	if err != nil {
 		return nil, err
 	}
-	out, err := x.buckets.Open(p.Array.Bucket)
+	out, err := x.buckets.Open(p.Array.Bucket) //nolint:contextcheck // the clients of buckets outlive the call
 	if err != nil {
 		return nil, err
 	}

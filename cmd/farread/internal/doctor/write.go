@@ -166,11 +166,17 @@ func (p *patient) absent(ctx context.Context) (Level, string, error) {
 // theirs are there. The bytes that are there must be those of one of them.
 func (p *patient) race(ctx context.Context, key string, o objstore.PutOptions, seed uint32) (won int, err error) {
 	ready := make([]objstore.Writer, p.o.Racers)
+	defer func() {
+		for _, w := range ready {
+			if w != nil {
+				w.Abort()
+			}
+		}
+	}()
 	for i := range ready {
 		if ready[i], err = p.b.Create(ctx, key, o); err != nil {
 			return 0, err
 		}
-		defer ready[i].Abort()
 		if _, err := ready[i].Write(noise(1000, seed+uint32(i))); err != nil {
 			return 0, err
 		}
@@ -352,8 +358,11 @@ func (p *patient) remove(ctx context.Context) (Level, string, error) {
 	if err := p.b.Delete(ctx, key); err != nil {
 		return Warning, "", err
 	}
-	if _, err := p.b.Head(ctx, key); !errors.Is(err, objstore.ErrNotFound) && !errors.Is(err, objstore.ErrDenied) {
-		return Bad, "", fmt.Errorf("removed, and still there (%v)", err)
+	switch _, err := p.b.Head(ctx, key); {
+	case err == nil:
+		return Bad, "removed, and still there", nil
+	case !errors.Is(err, objstore.ErrNotFound) && !errors.Is(err, objstore.ErrDenied):
+		return "", "", fmt.Errorf("once removed: %w", err)
 	}
 	if err := p.b.Delete(ctx, key); err != nil {
 		return Warning, "", fmt.Errorf("a second time: %w", err)
@@ -368,10 +377,12 @@ func (p *patient) removeIf(ctx context.Context) (Level, string, error) {
 		return "", "", err
 	}
 	err = objstore.DeleteIf(ctx, p.b, key, p.probe.ETag)
-	if _, gone := p.b.Head(ctx, key); gone != nil {
-		return Warning, "what has another ETag was removed", nil
-	}
+	_, after := p.b.Head(ctx, key)
 	switch {
+	case errors.Is(after, objstore.ErrNotFound):
+		return Warning, "what has another ETag was removed", nil
+	case after != nil:
+		return "", "", after
 	case err == nil:
 		return Warning, "what has another ETag stays, but is called removed", nil
 	case !errors.Is(err, objstore.ErrChanged):
