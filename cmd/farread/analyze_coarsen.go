@@ -14,8 +14,11 @@ import (
 func (x *analysis) coarsenFlags(f *pflag.FlagSet) {
 	f.IntSliceVar(&x.coarsen, "coarsen", nil, "cut the first axes into windows of so many items, `FACTORS` such as 4,4, and keep the others: a level of a pyramid")
 	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "stat" { // of one stat
+		switch name {
+		case "stat": // of one stat
 			name = "stats"
+		case "memory": // of which there is one kind here
+			name = "max-memory"
 		}
 		return pflag.NormalizedName(name)
 	})

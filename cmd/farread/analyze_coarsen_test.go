@@ -24,7 +24,7 @@ func TestAnalyzeCoarsen(t *testing.T) {
 	if got := run(t, "analyze", plain, "--coarsen", "4,4", "--stat", "mean", "--json"); got != `{"mean":[[16.5,20.5,23.5],[46.5,50.5,53.5]]}`+"\n" {
 		t.Errorf("%q", got)
 	}
-	run(t, "analyze", plain, ":, 3:5", "--coarsen", "3", "--stat", "max", "-o", filepath.Join(dir, "two.b2nd"), "--max-memory", "16MiB")
+	run(t, "analyze", plain, ":, 3:5", "--coarsen", "3", "--stat", "max", "-o", filepath.Join(dir, "two.b2nd"), "--memory", "16MiB")
 	if got := run(t, "slice", filepath.Join(dir, "two.b2nd"), "...", "--json"); got != "[[23,24],\n[53,54]]\n" {
 		t.Errorf("%q", got)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // noDataset are the commands that take no dataset.
-var noDataset = []string{"worker", "backfill", "replay-dlq", "quickstart", "version", "man", "help", "completion", "cache", "serve", "share", "cp"}
+var noDataset = []string{"worker", "backfill", "replay-dlq", "quickstart", "version", "man", "help", "completion", "cache", "serve", "share", "cp", "doctor"}
 
 // TestFlagsInErrors runs every command that takes a dataset against one of every
 // format, with each of its flags, so that most of them select what the format has not

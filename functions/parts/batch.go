@@ -15,15 +15,14 @@ type Batch struct {
 
 // Bounds of the batches of a run.
 const (
-	MaxBatches = 10_000    // the children that a Distributed Map runs at the same time at most
-	MaxParts   = 40_000    // objects that the last step reads
+	MaxParts   = 40_000    // objects that the last step reads; a map may have more items, and runs 10,000 at the same time
 	leastBytes = 64 << 20  // decoded, of a batch if there are more parts
 	mostBytes  = 256 << 20 // of a batch if these are few enough
 	goodNumber = 200       // batches that are made before they grow
 )
 
 // Batches cuts the parts that are missing, in order, into batches of so many decoded bytes,
-// larger ones only if there were more than MaxBatches. 0 bytes mean 64 to 256 MiB.
+// 0 bytes mean 64 to 256 MiB.
 func Batches(p *Plan, missing []int, bytes int64) ([]Batch, error) {
 	if p.Parts > MaxParts {
 		return nil, fmt.Errorf("%d parts, %d at most: %w", p.Parts, MaxParts, formats.ErrTooLarge)
@@ -32,11 +31,7 @@ func Batches(p *Plan, missing []int, bytes int64) ([]Batch, error) {
 	if bytes <= 0 {
 		bytes = min(max(each*int64(len(missing))/goodNumber, leastBytes), mostBytes)
 	}
-	for size := int(max(1, bytes/each)); ; size++ {
-		if list := cut(missing, size); len(list) <= MaxBatches {
-			return list, nil
-		}
-	}
+	return cut(missing, int(max(1, bytes/each))), nil
 }
 
 // cut cuts into runs of at most size parts without a gap.
