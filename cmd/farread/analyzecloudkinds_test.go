@@ -39,8 +39,8 @@ func TestAnalyzeKindsOn(t *testing.T) {
 		{"s3://data/x.blp", "--stats", "count,sum(.bytes),argmin(.ms)", "--group", ".path", "--where", ".status >= 200", "--part-size", "1B", "--batch-size", "1"},
 		{"s3://data/set/", "--stats", "count,argmax(.size),sum(.size)", "--group", "label", "--match", "7", "--batch-size", "1"},
 	} {
-		ask := append([]string{"analyze"}, q[:len(q)-2]...)
-		on := append([]string{"analyze"}, append(q, "--on", machineARN, "--work", "s3://work/jobs")...)
+		ask := append([]string{"analyze", "-q"}, q[:len(q)-2]...)
+		on := append([]string{"analyze", "-q"}, append(q, "--on", machineARN, "--work", "s3://work/jobs")...)
 		broken.Store(true)
 		r := runner{}.run(t, on...)
 		if r.code != exitUnavailable || !strings.Contains(r.stderr, "parts failed: part 0: no luck") || r.stdout != "" {

@@ -18,7 +18,7 @@ func TestPackOnRefused(t *testing.T) {
 		"want --work":             {in, "s3://out/x.b2nd", "--on", packsARN},
 		"a file of this machine":  append([]string{in, filepath.Join(dir, "x.b2nd")}, on...),
 		"not for --on":            append([]string{in, filepath.Join(dir, "x.b2nd"), "--append"}, on...),
-		"does not go with gulp":   append([]string{in, filepath.Join(dir, "x.gulp")}, on...),
+		"a single gulp chunk":     append([]string{in, filepath.Join(dir, "x.gulp")}, on...),
 	} {
 		refused(t, exitUsage, want, append([]string{"pack"}, args...)...)
 	}
