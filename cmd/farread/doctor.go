@@ -27,8 +27,8 @@ plain HTTP, OBJECT is an object that is there, of which a few bytes are read.
 
 The exit code is 0 if nothing is bad, also with warnings, and 7 if something is.`,
 		Example: `  farread doctor s3://datasets/
-  farread doctor s3://datasets/scratch/ --endpoint-url http://127.0.0.1:9000 --json
-  farread doctor https://example.org/data/temperature.b2nd`,
+  farread doctor s3://datasets/scratch/ --json
+  farread doctor s3://arrays/temperature.b2nd --read-only`,
 		Args: exactly("s3://BUCKET/FOLDER/ or OBJECT"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.doctor(cmd.Context(), args[0], readOnly) },
 	}

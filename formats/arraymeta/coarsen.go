@@ -27,7 +27,7 @@ func (m Meta) Coarsen(lengths, windows []int64) Meta {
 		if window == 0 {
 			continue
 		}
-		dim, n := m.Dims[i], lengths[i] //nolint:gosec // all three have one length
+		dim, n := m.Dims[i], lengths[i]
 		out.Dims = append(out.Dims, dim)
 		c, ok := m.Coord(dim)
 		if ok && window > 1 {
