@@ -17,16 +17,10 @@ import (
 	"github.com/farread/farread/formats/gulp"
 )
 
-// A planner is a Work whose plan is data.
-type planner interface {
-	analyze.Work
-	Plan(src analyze.Source) *analyze.Plan
-}
-
 // A kind is a question with its source: made as here, and opened as on another machine.
 type kind struct {
 	name string
-	make func(tb testing.TB) planner
+	make func(tb testing.TB) analyze.Work
 	open func(tb testing.TB, p *analyze.Plan, now analyze.Source, memory int64) (analyze.Work, error)
 }
 
@@ -61,7 +55,7 @@ const planGulp = folder("../formats/gulp/testdata/chunks/ingest_gulpio20")
 // kinds are questions of all kinds, each of several parts but for the first of a series.
 func kinds() []kind {
 	array := func(stats string, streamed bool, q question) kind {
-		return kind{"array " + stats, func(tb testing.TB) planner {
+		return kind{"array " + stats, func(tb testing.TB) analyze.Work {
 			tb.Helper()
 			q.stats = stats
 			a := opened(tb, planArray(tb))
@@ -74,7 +68,7 @@ func kinds() []kind {
 		}}
 	}
 	series := func(q seriesQuestion, where string, bySamples bool) kind {
-		return kind{fmt.Sprint("series ", q), func(tb testing.TB) planner {
+		return kind{fmt.Sprint("series ", q), func(tb testing.TB) analyze.Work {
 			tb.Helper()
 			o := q.options(tb)
 			o.Source, o.PartBytes, o.BySamples = source.String(), 2000, bySamples
@@ -88,7 +82,7 @@ func kinds() []kind {
 		}}
 	}
 	items := func(stats, where, match string, group ...string) kind {
-		return kind{"items " + stats, func(tb testing.TB) planner {
+		return kind{"items " + stats, func(tb testing.TB) analyze.Work {
 			tb.Helper()
 			o := itemsOptions(tb, stats, where, group...)
 			o.Source, o.Bytes, o.PartBytes = source.String(), int64(len(planItems(tb))), int64(len(planItems(tb))/7)
@@ -102,7 +96,7 @@ func kinds() []kind {
 		}}
 	}
 	images := func(stats, where, match string, group ...string) kind {
-		return kind{"gulp " + stats, func(tb testing.TB) planner {
+		return kind{"gulp " + stats, func(tb testing.TB) analyze.Work {
 			tb.Helper()
 			q := itemsOptions(tb, stats, where, group...)
 			o := analyze.GulpOptions{Stats: q.Stats, Where: q.Where, Group: group, Bytes: 77, Source: source.String()}
@@ -133,8 +127,8 @@ func kinds() []kind {
 	}
 }
 
-func made[T planner](w T, err error) func(tb testing.TB) planner {
-	return func(tb testing.TB) planner {
+func made[T analyze.Work](w T, err error) func(tb testing.TB) analyze.Work {
+	return func(tb testing.TB) analyze.Work {
 		tb.Helper()
 		if err != nil {
 			tb.Fatal(err)

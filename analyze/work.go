@@ -23,6 +23,8 @@ type Work interface {
 	Parts() int
 	// Bytes returns how many decoded bytes all parts have.
 	Bytes() int64
+	// Plan returns the plan as data. src is what the constructor was given as a string.
+	Plan(src Source) *Plan
 	// Explain lists the requests that Run would make, by the code of Run. It makes those
 	// that find places itself and does not list them.
 	Explain(ctx context.Context) ([]rangeio.Planned, error)

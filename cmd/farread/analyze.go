@@ -343,7 +343,6 @@ func (x *analysis) array(ctx context.Context, t *frameContent, arr *farread.Arra
 // results runs the job.
 func (x *analysis) results(ctx context.Context, j analyze.Work) (*analyze.Answers, error) {
 	if x.cloud.on != "" {
-		x.cloud.before = func(parts, batches int) error { return x.foretell(ctx, j, parts, batches) }
 		return x.elsewhere(ctx, j)
 	}
 	size := j.Bytes()
