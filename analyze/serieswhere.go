@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -99,15 +100,7 @@ func (s *Series) takeMatching(k *zoomindex.Known, serve bool) bool {
 
 // joined returns ranges that do not overlap as ascending ones, those that touch each other as one.
 func joined(list []zoomindex.Range) []zoomindex.Range {
-	slices.SortFunc(list, func(a, b zoomindex.Range) int {
-		switch {
-		case a.From < b.From:
-			return -1
-		case a.From > b.From:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(list, func(a, b zoomindex.Range) int { return cmp.Compare(a.From, b.From) })
 	out := list[:0]
 	for _, r := range list {
 		if n := len(out); n > 0 && out[n-1].To+1 == r.From {

@@ -255,11 +255,7 @@ func (r *machineRun) failed(ctx context.Context, run string, end *machine.EndErr
 		if f.To > f.From+1 {
 			what = "parts"
 		}
-		numbers := make([]int, 0, f.To-f.From)
-		for n := f.From; n < f.To; n++ {
-			numbers = append(numbers, n)
-		}
-		out.text += fmt.Sprintf("%s %s: %s", what, parts.Spelled(numbers), human.Printable(f.Cause))
+		out.text += fmt.Sprintf("%s %s: %s", what, f.Spelled(), human.Printable(f.Cause))
 	}
 	return out
 }

@@ -144,7 +144,7 @@ func Made(ctx context.Context, b objstore.Bucket, key, plan string, force bool) 
 	switch {
 	case errors.Is(err, objstore.ErrNotFound):
 		return in, false, nil
-	case err != nil || in.Meta[MetaPlan] == plan:
+	case err != nil || in.Meta[pack.MetaPlan] == plan:
 		return in, err == nil, err
 	case force:
 		return in, false, nil
@@ -160,7 +160,7 @@ func (w *arrayWork) write(ctx context.Context) (objstore.Info, error) {
 	}
 	q := &w.plan.Array
 	out, err := w.out.Create(ctx, q.Key, objstore.PutOptions{IfAbsent: !q.Force, ContentType: "application/octet-stream",
-		Meta: map[string]string{functions.MetaMarker: "1", MetaPlan: w.plan.ID}})
+		Meta: map[string]string{functions.MetaMarker: "1", pack.MetaPlan: w.plan.ID}})
 	if err != nil {
 		return objstore.Info{}, err
 	}

@@ -30,9 +30,6 @@ const DefaultPartBytes = 64 << 20
 // multipart upload, two only where short ones lie between long ones.
 const maxRuns = 4800
 
-// MetaPlan is the name in the metadata of an output of the ID of the plan that made it.
-const MetaPlan = pack.MetaPlan
-
 // An ArrayPlan is the plan of one b2nd array.
 type ArrayPlan struct {
 	Version int            `json:"farread_plan"`

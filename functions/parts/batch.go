@@ -2,6 +2,7 @@ package parts
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/farread/farread/formats"
@@ -13,15 +14,15 @@ type Batch struct {
 	To   int `json:"to"`
 }
 
-// Bounds of the batches of a run.
+// Bounds of plans and of the batches of a run.
 const (
 	MaxParts   = 40_000    // objects that the last step reads; a map may have more items, and runs 10,000 at the same time
 	leastBytes = 64 << 20  // decoded, of a batch if there are more parts
-	mostBytes  = 256 << 20 // of a batch if these are few enough
+	mostBytes  = 256 << 20 // decoded, of a batch
 	goodNumber = 200       // batches that are made before they grow
 )
 
-// Batches cuts the parts that are missing, in order, into batches of so many decoded bytes,
+// Batches cuts the parts that are missing, in order, into batches of so many decoded bytes.
 // 0 bytes mean 64 to 256 MiB.
 func Batches(p *Plan, missing []int, bytes int64) ([]Batch, error) {
 	if p.Parts > MaxParts {
@@ -32,6 +33,14 @@ func Batches(p *Plan, missing []int, bytes int64) ([]Batch, error) {
 		bytes = min(max(each*int64(len(missing))/goodNumber, leastBytes), mostBytes)
 	}
 	return cut(missing, int(max(1, bytes/each))), nil
+}
+
+// Spelled returns the numbers of the parts: "3", or "5-9".
+func (b Batch) Spelled() string {
+	if b.To > b.From+1 {
+		return fmt.Sprintf("%d-%d", b.From, b.To-1)
+	}
+	return strconv.Itoa(b.From)
 }
 
 // cut cuts into runs of at most size parts without a gap.
@@ -60,9 +69,7 @@ func Spelled(parts []int) string {
 		case i > 0:
 			out.WriteString(", ")
 		}
-		if fmt.Fprint(&out, b.From); b.To > b.From+1 {
-			fmt.Fprintf(&out, "-%d", b.To-1)
-		}
+		out.WriteString(b.Spelled())
 	}
 	return out.String()
 }
