@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync/atomic"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/arraymeta"
@@ -261,35 +260,25 @@ func (a Array) Write(ctx context.Context, w formats.Output, o ArrayWrite) error 
 		return a.writeBoxed(ctx, w, x, o.Progress)
 	}
 	m, wo := a.numpy(o)
-	var done atomic.Int64
-	progress := func(n int) {
-		o.Progress.Tell(done.Add(int64(n)), a.NBytes)
-	}
 	if !a.header.Fortran {
-		return a.writeStream(ctx, w, m, wo, progress)
+		return a.writeStream(ctx, w, m, wo, o.Progress)
 	}
-	return a.writeHeld(ctx, w, m, wo, progress)
-}
-
-// writeBoxes reads a member in any order.
-func (a Array) writeBoxes(ctx context.Context, w formats.Output, m b2nd.Meta, o b2nd.WriteOptions, r rangeio.Reader, base int64, progress func(int)) error {
-	read := func(ctx context.Context, box b2nd.Box, dst []byte) error {
-		err := a.header.ReadBox(ctx, r, base, dst, box)
-		progress(len(dst))
-		return err
-	}
-	return b2nd.WriteFrom(ctx, w, m, read, o)
+	return a.writeHeld(ctx, w, m, wo, o.Progress)
 }
 
 // writeStream takes the items in the order of the stream.
-func (a Array) writeStream(ctx context.Context, w formats.Output, m b2nd.Meta, o b2nd.WriteOptions, progress func(int)) error {
+func (a Array) writeStream(ctx context.Context, w formats.Output, m b2nd.Meta, o b2nd.WriteOptions, p formats.Progress) error {
 	b, err := b2nd.NewWriter(w, m, o)
 	if err != nil {
 		return err
 	}
 	defer b.Abort()
+	var done int64
 	err = a.each(ctx, func(items io.Reader) error {
-		_, err := b.ReadFrom(&tap{r: items, on: progress})
+		_, err := b.ReadFrom(&tap{r: items, on: func(n int) {
+			done += int64(n)
+			p.Tell(done, a.NBytes)
+		}})
 		return err
 	})
 	if err != nil {
@@ -304,13 +293,13 @@ const heldShare = 2
 
 // writeHeld transposes a member in Fortran order in memory. Since it is compressed, it
 // cannot be read in another order, and the writer cannot write in its order.
-func (a Array) writeHeld(ctx context.Context, w formats.Output, m b2nd.Meta, o b2nd.WriteOptions, progress func(int)) error {
+func (a Array) writeHeld(ctx context.Context, w formats.Output, m b2nd.Meta, o b2nd.WriteOptions, progress formats.Progress) error {
 	most := o.MaxMemory
 	if most == 0 {
 		most = b2nd.DefaultMaxMemory
 	}
 	if a.NBytes > most/heldShare && a.stored != nil {
-		return a.writeBoxes(ctx, w, m, o, a.stored, a.base, progress)
+		return a.writeBoxed(ctx, w, a.boxedIn(a.stored, a.base, m, o), progress)
 	}
 	if a.NBytes > most/heldShare {
 		return kit.Fail("npz", fmt.Sprintf("%q", a.Name+npySuffix), -1,
@@ -324,5 +313,5 @@ func (a Array) writeHeld(ctx context.Context, w formats.Output, m b2nd.Meta, o b
 		return err
 	}
 	o.MaxMemory = most - a.NBytes
-	return a.writeBoxes(ctx, w, m, o, rangeio.FromReaderAt(bytes.NewReader(p), a.NBytes), 0, progress)
+	return a.writeBoxed(ctx, w, a.boxedIn(rangeio.FromReaderAt(bytes.NewReader(p), a.NBytes), 0, m, o), progress)
 }

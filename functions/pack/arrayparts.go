@@ -34,14 +34,19 @@ func (a Array) boxed(o ArrayWrite) (x boxed, ok bool, err error) {
 	case a.b2nd != nil:
 		x, err = a.boxedStored(o)
 	case a.r != nil:
-		x.meta, x.write = a.numpy(o)
-		x.read = func(ctx context.Context, dst []byte, box b2nd.Box) error {
-			return a.header.ReadBox(ctx, a.r, a.base, dst, box)
-		}
+		m, wo := a.numpy(o)
+		x = a.boxedIn(a.r, a.base, m, wo)
 	default:
 		return x, false, nil
 	}
 	return x, true, err
+}
+
+// boxedIn is what is written of items that lie in r, from base on.
+func (a Array) boxedIn(r rangeio.Reader, base int64, m b2nd.Meta, o b2nd.WriteOptions) boxed {
+	return boxed{m, o, func(ctx context.Context, dst []byte, box b2nd.Box) error {
+		return a.header.ReadBox(ctx, r, base, dst, box)
+	}, func() {}}
 }
 
 // writeBoxed writes an array whose items can be read in any order.
