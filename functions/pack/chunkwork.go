@@ -129,14 +129,20 @@ func (w *ChunksWork) Part(ctx context.Context, part int) ([]byte, error) {
 	})
 }
 
+// maxList bounds the list of a part: four million files of some hundred bytes.
+const maxList = 1 << 30
+
 // list reads the files of a part.
 func (w *ChunksWork) list(ctx context.Context, part int) (*chunkList, error) {
 	key := w.at.Dir + ChunkListKey(part)
-	r, _, err := w.at.Work.Get(ctx, key, objstore.GetOptions{})
+	r, in, err := w.at.Work.Get(ctx, key, objstore.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
+	if in.Size > maxList {
+		return nil, fmt.Errorf("%s: %d bytes: %w", key, in.Size, formats.ErrTooLarge)
+	}
 	text, err := io.ReadAll(r)
 	if err != nil {
 		return nil, err
