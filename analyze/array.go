@@ -13,6 +13,7 @@ import (
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/predicate"
 	"github.com/farread/farread/formats/stats"
+	"github.com/farread/farread/internal/digest"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -218,7 +219,7 @@ func (j *Array) identify(o *ArrayOptions) string {
 	if o.Where != nil {
 		where = o.Where.String()
 	}
-	return hashed(struct {
+	return digest.JSON(struct {
 		Version int
 		Source  string
 		DType   string

@@ -11,6 +11,7 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/formats/predicate"
+	"github.com/farread/farread/internal/digest"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -70,7 +71,7 @@ func NewGulp(r GulpReader, o GulpOptions) (*Gulp, error) {
 	j.total = j.plan.NewTable()
 	j.job = Job[*imagesOf]{Parts: r.Len(), Map: j.part, Merge: j.merge, Encode: encodeImages, Decode: j.decode}
 	j.finish = func(context.Context) (*Answers, error) { return groupAnswers(j.total) }
-	j.job.ID = hashed(struct {
+	j.job.ID = digest.JSON(struct {
 		Version      int
 		Kind, Source string
 		Stats        []Stat

@@ -9,6 +9,7 @@ import (
 	"github.com/farread/farread/analyze/internal/groups"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/predicate"
+	"github.com/farread/farread/internal/digest"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -165,7 +166,7 @@ func spelled(w *predicate.Values, m *regexp.Regexp) (where, match string) {
 // identify returns a hash of all that the results of parts depend on.
 func (j *Items) identify(n int64) string {
 	where, match := spelled(j.o.Where, j.o.Match)
-	return hashed(struct {
+	return digest.JSON(struct {
 		Version        int
 		Kind, Source   string
 		Stats          []Stat

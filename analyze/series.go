@@ -15,6 +15,7 @@ import (
 	"github.com/farread/farread/formats/predicate"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
+	"github.com/farread/farread/internal/digest"
 	"github.com/farread/farread/rangeio"
 )
 
@@ -289,7 +290,7 @@ func item(n zoomcache.Number) cells.Item {
 
 // identify returns a hash of all that the results of parts depend on.
 func (s *Series) identify(o *SeriesOptions) string {
-	return hashed(struct {
+	return digest.JSON(struct {
 		Version     int
 		Source      string
 		Track       int32

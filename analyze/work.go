@@ -2,9 +2,6 @@ package analyze
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 
 	"github.com/farread/farread/analyze/internal/cells"
@@ -103,16 +100,6 @@ func (w *work[T]) Take(part int, line []byte) error {
 }
 
 func (w *work[T]) Finish(ctx context.Context) (*Answers, error) { return w.finish(ctx) }
-
-// hashed returns the hash of plain values, for an ID.
-func hashed(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // plain values
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
-}
 
 // tableWork returns work on the cells of a plan, whose parts are merged into total.
 func tableWork(p *cells.Plan, total *cells.Table, job Job[*cells.Table], finish func(ctx context.Context) (*Answers, error)) *work[*cells.Table] {

@@ -3,8 +3,6 @@ package pack
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +16,7 @@ import (
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
 	"github.com/farread/farread/functions/internal/kit"
+	"github.com/farread/farread/internal/digest"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/rangeio"
 )
@@ -120,18 +119,8 @@ func PlanChunks(ctx context.Context, b objstore.Bucket, o ChunksOptions) (*Image
 		Version: chunksVersion, Kind: KindChunks, Parts: parts, Bytes: p.about.Size, Source: o.Source, Dest: o.Dest, Full: o.Full,
 		Layout: s.layout, Name: p.about.Name, Labels: s.res.Labels, Unlabelled: s.res.Unlabelled, FirstUnlabelled: s.res.FirstUnlabelled,
 	}
-	c.Plan.ID = c.Plan.hash(p.about.Layout)
+	c.Plan.ID = digest.JSON([]any{c.Plan, p.about.Layout}) // which is a digest of the files
 	return c, nil
-}
-
-// hash returns the ID of a plan that has none yet. listing is the digest of the files.
-func (p ChunksPlan) hash(listing string) string {
-	text, err := json.Marshal([]any{p, listing})
-	if err != nil {
-		panic(err) // plain values
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }
 
 // cut does what Stream does with files, but for their bytes, and returns how many chunks

@@ -3,8 +3,6 @@
 package packs
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 
@@ -14,6 +12,7 @@ import (
 	"github.com/farread/farread/formats/cframe"
 	"github.com/farread/farread/functions/pack"
 	"github.com/farread/farread/functions/parts"
+	"github.com/farread/farread/internal/digest"
 	"github.com/farread/farread/objstore"
 )
 
@@ -75,12 +74,7 @@ func NewArrayPlan(d *pack.Divided, src analyze.Source, q ArrayAsk) *ArrayPlan {
 	p := &ArrayPlan{Version: planVersion, Kind: KindArray, Source: src, Array: q}
 	p.Bytes = d.NBytes()
 	p.Parts = int((d.Layout.Chunks + p.run(d) - 1) / p.run(d))
-	text, err := json.Marshal([]any{p, d.Layout, d.Write.VLMetalayers})
-	if err != nil {
-		panic(err) // plain values
-	}
-	sum := sha256.Sum256(text)
-	p.ID = hex.EncodeToString(sum[:])
+	p.ID = digest.JSON([]any{p, d.Layout, d.Write.VLMetalayers})
 	return p
 }
 
