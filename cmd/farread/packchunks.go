@@ -156,7 +156,7 @@ func chunksGone(ctx context.Context, dir parts.Folder, dst objstore.Bucket, p *p
 // madeChunks returns the places of the chunks of a dataset, all of which have to be there.
 func madeChunks(ctx context.Context, b objstore.Bucket, prefix string, done *pack.ChunksAnswers) (out []string, err error) {
 	there := map[string]bool{}
-	for in, err := range b.List(ctx, prefix) {
+	for in, err := range objstore.ListFolder(ctx, b, prefix, "") {
 		if err != nil {
 			return nil, err
 		}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -305,13 +304,11 @@ func (w *ChunksWork) answers() ChunksAnswers {
 // there lists the dataset.
 func (w *ChunksWork) there(ctx context.Context) (map[string]bool, error) {
 	out := map[string]bool{}
-	for in, err := range w.at.Dest.List(ctx, w.plan.Dest.Prefix) {
+	for in, err := range objstore.ListFolder(ctx, w.at.Dest, w.plan.Dest.Prefix, "") {
 		if err != nil {
 			return nil, err
 		}
-		if name := strings.TrimPrefix(in.Key, w.plan.Dest.Prefix); !strings.Contains(name, "/") {
-			out[in.Key] = true
-		}
+		out[in.Key] = true
 	}
 	return out, nil
 }
