@@ -4,23 +4,23 @@
 
 package vec
 
-// widenAVX2 makes float64 of n float32, a multiple of 16 above 0.
+// widenSteps makes float64 of n float32, a multiple of 16 above 0.
 //
 //go:noescape
-func widenAVX2(dst *float64, src *byte, n int)
+func widenSteps(dst *float64, src *byte, n int)
 
-// boundsAVX2 returns the extremes of n numbers, a multiple of 16 above 0, and whether
+// boundsSteps returns the extremes of n numbers, a multiple of 16 above 0, and whether
 // one is NaN: then the extremes have no meaning.
 //
 //go:noescape
-func boundsAVX2(p *float64, n int) (lo float64, hi float64, nan bool)
+func boundsSteps(p *float64, n int) (lo float64, hi float64, nan bool)
 
-// cutAVX2 is Cut of n numbers, a multiple of 16 above 0.
+// cutSteps is Cut of n numbers, a multiple of 16 above 0.
 //
 //go:noescape
-func cutAVX2(p *float64, rest *float64, n int, one float64, two float64) (a float64, b float64, left bool)
+func cutSteps(p *float64, rest *float64, n int, one float64, two float64) (a float64, b float64, left bool)
 
-// squareAVX2 is Square of n numbers, a multiple of 16 above 0.
+// squareSteps is Square of n numbers, a multiple of 16 above 0.
 //
 //go:noescape
-func squareAVX2(p *float64, high *float64, low *float64, n int) (left bool, tiny bool)
+func squareSteps(p *float64, high *float64, low *float64, n int) (left bool, tiny bool)

@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func widenAVX2(dst *float64, src *byte, n int)
+// func widenSteps(dst *float64, src *byte, n int)
 // Requires: AVX
-TEXT ·widenAVX2(SB), NOSPLIT, $0-24
+TEXT ·widenSteps(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
@@ -27,9 +27,9 @@ loop:
 	VZEROUPPER
 	RET
 
-// func boundsAVX2(p *float64, n int) (lo float64, hi float64, nan bool)
+// func boundsSteps(p *float64, n int) (lo float64, hi float64, nan bool)
 // Requires: AVX, SSE2
-TEXT ·boundsAVX2(SB), NOSPLIT, $0-33
+TEXT ·boundsSteps(SB), NOSPLIT, $0-33
 	MOVQ    p+0(FP), AX
 	MOVQ    n+8(FP), CX
 	VXORPD  Y0, Y0, Y0
@@ -98,9 +98,9 @@ DATA noSign<>+16(SB)/8, $0x7fffffffffffffff
 DATA noSign<>+24(SB)/8, $0x7fffffffffffffff
 GLOBL noSign<>(SB), RODATA|NOPTR, $32
 
-// func cutAVX2(p *float64, rest *float64, n int, one float64, two float64) (a float64, b float64, left bool)
+// func cutSteps(p *float64, rest *float64, n int, one float64, two float64) (a float64, b float64, left bool)
 // Requires: AVX, SSE2
-TEXT ·cutAVX2(SB), NOSPLIT, $0-57
+TEXT ·cutSteps(SB), NOSPLIT, $0-57
 	MOVQ         p+0(FP), AX
 	MOVQ         rest+8(FP), CX
 	MOVQ         n+16(FP), DX
@@ -180,9 +180,9 @@ loop:
 	VZEROUPPER
 	RET
 
-// func squareAVX2(p *float64, high *float64, low *float64, n int) (left bool, tiny bool)
+// func squareSteps(p *float64, high *float64, low *float64, n int) (left bool, tiny bool)
 // Requires: AVX, FMA3
-TEXT ·squareAVX2(SB), NOSPLIT, $0-34
+TEXT ·squareSteps(SB), NOSPLIT, $0-34
 	MOVQ    p+0(FP), AX
 	MOVQ    high+8(FP), CX
 	MOVQ    low+16(FP), DX

@@ -40,8 +40,8 @@
 	CMP  $0, R6; \
 	CSET NE, result
 
-// func widenNEON(dst *float64, src *byte, n int)
-TEXT ·widenNEON(SB), NOSPLIT, $0-24
+// func widenSteps(dst *float64, src *byte, n int)
+TEXT ·widenSteps(SB), NOSPLIT, $0-24
 	MOVD dst+0(FP), R0
 	MOVD src+8(FP), R1
 	MOVD n+16(FP), R2
@@ -62,8 +62,8 @@ loop:
 	BNE    loop
 	RET
 
-// func boundsNEON(p *float64, n int) (lo, hi float64, nan bool)
-TEXT ·boundsNEON(SB), NOSPLIT, $0-33
+// func boundsSteps(p *float64, n int) (lo, hi float64, nan bool)
+TEXT ·boundsSteps(SB), NOSPLIT, $0-33
 	MOVD p+0(FP), R0
 	MOVD n+8(FP), R2
 	VLD1 (R0), [V16.D2, V17.D2, V18.D2, V19.D2] // the least
@@ -130,8 +130,8 @@ loop:
 	ORRV(2, 20, 20); \
 	ORRV(3, 21, 21)
 
-// func cutNEON(p, rest *float64, n int, one, two float64) (a, b float64, left bool)
-TEXT ·cutNEON(SB), NOSPLIT, $0-57
+// func cutSteps(p, rest *float64, n int, one, two float64) (a, b float64, left bool)
+TEXT ·cutSteps(SB), NOSPLIT, $0-57
 	MOVD  p+0(FP), R0
 	MOVD  rest+8(FP), R1
 	MOVD  n+16(FP), R2
@@ -184,8 +184,8 @@ loop:
 	VST1.P [V4.D2, V5.D2, V6.D2, V7.D2], 64(R1); \
 	VST1.P [V16.D2, V17.D2, V18.D2, V19.D2], 64(R3)
 
-// func squareNEON(p, high, low *float64, n int) (left, tiny bool)
-TEXT ·squareNEON(SB), NOSPLIT, $0-34
+// func squareSteps(p, high, low *float64, n int) (left, tiny bool)
+TEXT ·squareSteps(SB), NOSPLIT, $0-34
 	MOVD p+0(FP), R0
 	MOVD high+8(FP), R1
 	MOVD low+16(FP), R3

@@ -105,7 +105,7 @@ func isSome(v, mask operand.Op, result string) {
 }
 
 func widen() {
-	begin("widenAVX2", "func(dst *float64, src *byte, n int)", "widenAVX2 makes float64 of n float32, a multiple of 16 above 0.")
+	begin("widenSteps", "func(dst *float64, src *byte, n int)", "widenSteps makes float64 of n float32, a multiple of 16 above 0.")
 	dst, src, n := param("dst"), param("src"), param("n")
 	loop(n, func(k int) {
 		v := YMM()
@@ -117,8 +117,8 @@ func widen() {
 }
 
 func bounds() {
-	begin("boundsAVX2", "func(p *float64, n int) (lo, hi float64, nan bool)",
-		"boundsAVX2 returns the extremes of n numbers, a multiple of 16 above 0, and whether", "one is NaN: then the extremes have no meaning.")
+	begin("boundsSteps", "func(p *float64, n int) (lo, hi float64, nan bool)",
+		"boundsSteps returns the extremes of n numbers, a multiple of 16 above 0, and whether", "one is NaN: then the extremes have no meaning.")
 	p, n := param("p"), param("n")
 	lo, hi, nan := vectors(unroll), vectors(unroll), vectors(1)
 	for k := range unroll {
@@ -148,8 +148,8 @@ func bounds() {
 func vop(f func(...operand.Op)) op { return func(b, a, r operand.Op) { f(b, a, r) } }
 
 func cut(noSign operand.Mem) {
-	begin("cutAVX2", "func(p, rest *float64, n int, one, two float64) (a, b float64, left bool)",
-		"cutAVX2 is Cut of n numbers, a multiple of 16 above 0.")
+	begin("cutSteps", "func(p, rest *float64, n int, one, two float64) (a, b float64, left bool)",
+		"cutSteps is Cut of n numbers, a multiple of 16 above 0.")
 	p, rest, n := param("p"), param("rest"), param("n")
 	one, two := YMM(), YMM()
 	VBROADCASTSD(arg("one"), one)
@@ -186,8 +186,8 @@ func arg(name string) operand.Mem {
 }
 
 func square(noSign operand.Mem) {
-	begin("squareAVX2", "func(p, high, low *float64, n int) (left, tiny bool)",
-		"squareAVX2 is Square of n numbers, a multiple of 16 above 0.")
+	begin("squareSteps", "func(p, high, low *float64, n int) (left, tiny bool)",
+		"squareSteps is Square of n numbers, a multiple of 16 above 0.")
 	p, high, low, n := param("p"), param("high"), param("low"), param("n")
 	acc := vectors(3)
 	left, tiny, zero := acc[0], acc[1], acc[2]
