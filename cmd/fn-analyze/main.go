@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"runtime/debug"
 
 	"github.com/farread/farread/functions/bootstrap"
 	"github.com/farread/farread/functions/bootstrap/analysis"
@@ -14,12 +13,11 @@ import (
 )
 
 func main() {
-	c, err := bootstrap.LoadCall(os.Getenv)
-	if err != nil {
+	function := func(c bootstrap.CallConfig, log *slog.Logger) bootstrap.Callee {
+		return analysis.Function(c, log).Handle
+	}
+	if err := bootstrap.Call(function, parts.Permanent); err != nil {
 		fmt.Fprintln(os.Stderr, "fn-analyze:", err)
 		os.Exit(1)
 	}
-	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: c.Level}))
-	debug.SetMemoryLimit(c.Memory / 8 * 7)
-	bootstrap.Call(analysis.Function(c, log).Handle, parts.Permanent)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"runtime/debug"
 	"strconv"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -44,15 +46,26 @@ const (
 	ErrorTemporary = "Temporary"
 )
 
-// Call answers calls with f until the runtime ends the process. Errors have one of the names
-// of this package.
-func Call(f func(ctx context.Context, payload []byte) ([]byte, error), permanent func(error) bool) {
-	lambda.Start(caller{f, permanent})
+// A Callee answers a call.
+type Callee func(ctx context.Context, payload []byte) ([]byte, error)
+
+// Call configures the function that f makes, and answers calls with it until the runtime ends
+// the process. Errors have one of the names of this package. Call returns only if the
+// configuration is wrong.
+func Call(f func(c CallConfig, log *slog.Logger) Callee, permanent func(error) bool) error {
+	c, err := LoadCall(os.Getenv)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: c.Level}))
+	debug.SetMemoryLimit(c.Memory / 8 * 7)
+	lambda.Start(caller{f(c, log), permanent})
+	return nil
 }
 
 // caller is a lambda.Handler: bytes in, bytes out, without reflection.
 type caller struct {
-	f         func(ctx context.Context, payload []byte) ([]byte, error)
+	f         Callee
 	permanent func(error) bool
 }
 

@@ -20,22 +20,23 @@ import (
 )
 
 func main() {
-	c, err := bootstrap.LoadCall(os.Getenv)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "faulty:", err)
-		os.Exit(1)
-	}
 	wired := analysis.Function
 	if os.Getenv("FAULTY") == "packs" {
 		wired = packing.Function
 	}
-	f := wired(c, slog.New(slog.NewJSONHandler(os.Stderr, nil)))
-	bootstrap.Call(func(ctx context.Context, payload []byte) ([]byte, error) {
-		if err := fault(ctx, f, payload); err != nil {
-			return nil, err
+	function := func(c bootstrap.CallConfig, log *slog.Logger) bootstrap.Callee {
+		f := wired(c, log)
+		return func(ctx context.Context, payload []byte) ([]byte, error) {
+			if err := fault(ctx, f, payload); err != nil {
+				return nil, err
+			}
+			return f.Handle(ctx, payload)
 		}
-		return f.Handle(ctx, payload)
-	}, parts.Permanent)
+	}
+	if err := bootstrap.Call(function, parts.Permanent); err != nil {
+		fmt.Fprintln(os.Stderr, "faulty:", err)
+		os.Exit(1)
+	}
 }
 
 // fault returns the error that an event is to have.
