@@ -55,7 +55,7 @@ type streamed struct {
 }
 
 // Apart makes it a parts.Apart.
-func (streamed) Apart() bool { return true }
+func (streamed) Apart() {}
 
 func (w streamed) Finish(context.Context) ([]byte, error) {
 	text, err := json.Marshal(struct {

@@ -43,10 +43,11 @@ type Work interface {
 	Finish(ctx context.Context) ([]byte, error)
 }
 
-// An Apart is a Work that may have no need of Take before Finish: whoever wants the answers
-// makes them of the parts, by Folder.Merge.
+// An Apart is a Work that has no need of Take before Finish: whoever wants the answers makes
+// them of the parts, by Folder.Merge.
 type Apart interface {
-	Apart() bool
+	Work
+	Apart() // does nothing
 }
 
 // An Opener makes the Work of a plan that lies in a folder.
@@ -327,7 +328,7 @@ func (f *Function) reduce(ctx context.Context, e PlanEvent) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a, ok := w.(Apart); !ok || !a.Apart() {
+	if _, apart := w.(Apart); !apart {
 		if err := dir.merge(ctx, plan, sizes, mergeBytes, w.Take); err != nil {
 			return nil, err
 		}
