@@ -3,10 +3,12 @@ package doctor
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -68,13 +70,10 @@ func (p *patient) holds(ctx context.Context, key string, want []byte) error {
 
 // noise returns bytes that look different everywhere, and for each seed.
 func noise(n int, seed uint32) []byte {
-	p, x := make([]byte, n), seed*2654435761+1
-	for i := range p {
-		x ^= x << 13
-		x ^= x >> 17
-		x ^= x << 5
-		p[i] = byte(x)
-	}
+	var key [32]byte
+	binary.LittleEndian.PutUint32(key[:], seed)
+	p := make([]byte, n)
+	_, _ = rand.NewChaCha8(key).Read(p) // never fails
 	return p
 }
 
