@@ -97,6 +97,27 @@ zip: need-go ## reproducible function archives dist/fn-*-{arm64,amd64}.zip
 		(cd dist && sha256sum $$f-$$a.zip); \
 	done; done
 
+# What a release is for; here fewer may be named: those that are tried cost minutes each.
+RELEASE_TARGETS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
+# The newest version in the changelog, or v0.0.0 before the first.
+RELEASE ?= v$(shell awk -F '[][]' '/^.. .[0-9]/ {print v = $$2; exit} END {if (!v) print "0.0.0"}' CHANGELOG.md)
+
+.PHONY: release
+release: need-go ## dist/release: archives of RELEASE_TARGETS with checksums and lists of modules, the same bytes each time
+	@go run -C scripts/release . -root '$(CURDIR)' -version $(RELEASE) -targets $(RELEASE_TARGETS)
+	@cat dist/release/SHA256SUMS
+
+.PHONY: release-check
+release-check: release ## what release makes, taken as a stranger would (arm64 needs qemu-user); MINIMUM=1: tests with the oldest Go, too
+	@scripts/release-check.sh $(RELEASE) dist/release $(RELEASE_TARGETS)
+
+.PHONY: image
+image: need-go ## a container's image farread:latest of this checkout for this machine (needs Docker)
+	@docker version >/dev/null 2>&1 || { echo "image: Docker does not answer here" >&2; exit 1; }
+	$(GOBUILD) -o bin/farread ./cmd/farread
+	@scripts/image-root.sh bin/farread dist/image
+	docker build -q -t farread dist/image
+
 .PHONY: quickstart
 quickstart: build ## the whole job on this machine: local S3, local functions, sample clips
 	bin/farread quickstart || test $$? = 130 # Ctrl-C is how it ends
