@@ -59,8 +59,17 @@ func (r release) sbom(ctx context.Context, program, out string) error {
 	}
 	c := exec.CommandContext(ctx, "go", "tool", "cyclonedx-gomod", "bin", "-json", "-noserial", "-notimestamp", "-version", r.version, "-output", out, program) //nolint:gosec // of this file
 	c.Dir = filepath.Join("scripts", "release")
-	_, err := output(c)
-	return err
+	if _, err := output(c); err != nil {
+		return err
+	}
+	// The local cloud takes the library from the folder above.
+	text, err := os.ReadFile(out)
+	if err != nil {
+		return err
+	}
+	const module = "github.com/farread/farread"
+	return os.WriteFile(out, []byte(strings.NewReplacer("pkg:golang/../@(devel)", "pkg:golang/"+module+"@"+r.version,
+		`"name": "../"`, `"name": "`+module+`"`, `"version": "(devel)"`, `"version": "`+r.version+`"`).Replace(string(text))), 0o644)
 }
 
 // modules are those in a program, path@version, without its own.
