@@ -80,10 +80,10 @@ for target in "${list[@]}"; do
 done
 
 # The same commit in another folder gives the same bytes.
+git clone -q --local . "$work/again"
 if ! git diff --quiet HEAD; then
     say "the checkout has changes that are not committed: no second build is compared"
 elif [[ $targets == *"$host"* ]]; then
-    git clone -q --local . "$work/again"
     (cd "$work/again" && go run -C scripts/release . -root "$PWD" -version "$version" -targets "$host" 2>/dev/null)
     label=$name"_"${host/\//_}.tar.gz
     cmp "$dir/$label" "$work/again/dist/release/$label" || fail "a second build of $label differs"
@@ -113,7 +113,7 @@ fi
 
 # go install, from a proxy of files: the module as Go would pack it. Its modules come from
 # the cache of this machine, where they are there.
-go run -C scripts/release ./proxy -root "$PWD" -version "$version" -out "$work/proxy"
+go run -C scripts/release ./proxy -root "$work/again" -version "$version" -out "$work/proxy"
 GOBIN=$work/gobin GOMODCACHE=$work/modules GOFLAGS="-trimpath -modcacherw" CGO_ENABLED=0 GONOSUMDB=github.com/farread/farread \
     GOPROXY="file://$work/proxy,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)" \
     go install "github.com/farread/farread/cmd/farread@$version" 2>"$work/install.txt" || { cat "$work/install.txt" >&2 && fail "go install failed"; }
