@@ -62,28 +62,25 @@ func (r release) archive(ctx context.Context, t target, texts string) error {
 // walk calls add for each file below root in the order of names, with its name below
 // prefix and whether it is a program.
 func walk(root, prefix string, add func(name string, mode fs.FileMode, size int64, src io.Reader) error) error {
-	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	dir := os.DirFS(root)
+	return fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(root, path)
-		if err != nil {
-			return err
-		}
-		f, err := os.Open(path)
+		f, err := dir.Open(name)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = f.Close() }() // only read
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
 		mode := fs.FileMode(0o644)
 		if info.Mode()&0o100 != 0 {
 			mode = 0o755
 		}
-		return add(prefix+"/"+filepath.ToSlash(rel), mode, info.Size(), f)
+		return add(prefix+"/"+name, mode, info.Size(), f)
 	})
 }
 

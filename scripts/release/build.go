@@ -39,7 +39,7 @@ func (r release) build(ctx context.Context, t target, dir string, list []program
 		if err != nil {
 			return err
 		}
-		c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", p.tags, //nolint:gosec // of this file
+		c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", p.tags,
 			"-ldflags", "-s -w -X github.com/farread/farread/internal/version.stamp="+r.version, "-o", name, p.pkg)
 		c.Dir = p.module
 		c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOOS="+t.os, "GOARCH="+t.arch)
@@ -57,7 +57,7 @@ func (r release) sbom(ctx context.Context, program, out string) error {
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return err
 	}
-	c := exec.CommandContext(ctx, "go", "tool", "cyclonedx-gomod", "bin", "-json", "-noserial", "-notimestamp", "-version", r.version, "-output", out, program) //nolint:gosec // of this file
+	c := exec.CommandContext(ctx, "go", "tool", "cyclonedx-gomod", "bin", "-json", "-noserial", "-notimestamp", "-version", r.version, "-output", out, program)
 	c.Dir = filepath.Join("scripts", "release")
 	if _, err := output(c); err != nil {
 		return err

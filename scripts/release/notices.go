@@ -28,7 +28,7 @@ func notices(ctx context.Context, seen map[string]bool, out string) error {
 		return err
 	}
 	for _, m := range slices.Sorted(maps.Keys(seen)) {
-		c := exec.CommandContext(ctx, "go", "mod", "download", "-json", m) //nolint:gosec // a module's name
+		c := exec.CommandContext(ctx, "go", "mod", "download", "-json", m)
 		b, err := output(c)
 		if err != nil {
 			return err
