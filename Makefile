@@ -23,8 +23,9 @@ FUNCTION_TAGS := lambda.norpc,nethttpomithttp2
 FUNCTIONS := $(notdir $(wildcard cmd/fn-*))
 ARCHES    := arm64 amd64
 # The library, the embedded cloud, the measurements with their peers, the tests of
-# the Terraform module and those that start containers are modules of their own.
-MODULES   := . $(patsubst %/go.mod,%,$(wildcard localcloud/go.mod bench/go.mod e2e/aws/go.mod terraform/go.mod))
+# the Terraform module, those that start containers and what makes releases are modules
+# of their own.
+MODULES   := . $(patsubst %/go.mod,%,$(wildcard localcloud/go.mod bench/go.mod e2e/aws/go.mod terraform/go.mod scripts/release/go.mod))
 CLOUD_PKG  = $(if $(wildcard localcloud/cmd/localcloud/*.go),./cmd/localcloud,.)
 
 SHARED    ?= ../shared
@@ -96,6 +97,27 @@ zip: need-go ## reproducible function archives dist/fn-*-{arm64,amd64}.zip
 		rm -r dist/$$f-$$a; \
 		(cd dist && sha256sum $$f-$$a.zip); \
 	done; done
+
+# The systems that a release is for.
+RELEASE_TARGETS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
+# The newest version in the changelog, or v0.0.0 before the first.
+RELEASE ?= v$(shell awk -F '[][]' '/^.. .[0-9]/ {print v = $$2; exit} END {if (!v) print "0.0.0"}' CHANGELOG.md)
+
+.PHONY: release
+release: need-go ## dist/release: archives of RELEASE_TARGETS with checksums and lists of modules, the same bytes each time
+	@go run -C scripts/release . -root '$(CURDIR)' -version $(RELEASE) -targets $(RELEASE_TARGETS)
+	@cat dist/release/SHA256SUMS
+
+.PHONY: release-check
+release-check: release ## what release makes, taken as a stranger would (arm64 needs qemu-user); MINIMUM=1: tests with the oldest Go, too
+	@scripts/release-check.sh $(RELEASE) dist/release $(RELEASE_TARGETS)
+
+.PHONY: image
+image: need-go ## a container's image farread:latest of this checkout for this machine (needs Docker)
+	@docker version >/dev/null 2>&1 || { echo "image: Docker does not answer here" >&2; exit 1; }
+	$(GOBUILD) -o bin/farread ./cmd/farread
+	@scripts/image-root.sh bin/farread dist/image
+	docker build -q -t farread dist/image
 
 .PHONY: quickstart
 quickstart: build ## the whole job on this machine: local S3, local functions, sample clips
@@ -267,14 +289,16 @@ tidy-check: need-go ## go.mod and go.sum say what the code needs
 
 ##@ All
 
-CI_STEPS := lint lint-selftest generate-check test test-arm64 race bench-once tidy-check peers browser docs-check fixtures-check e2e terraform-test fuzz
+CI_STEPS := lint lint-selftest generate-check test test-arm64 race bench-once tidy-check release-check peers browser docs-check fixtures-check e2e terraform-test fuzz
 
 .PHONY: ci-steps
 ci-steps:
 	@echo "$(CI_STEPS)"
 
 .PHONY: ci
-# One failure does not hide what the later steps would say.
+# One failure does not hide what the later steps would say. Of a release only what can be
+# started here is made: each system is minutes of compiling.
+ci: export RELEASE_TARGETS := linux/amd64,linux/arm64
 ci: ## everything that CI runs, in its order, with the time of each step
 	@failed=; for step in $(CI_STEPS); do begun=$$SECONDS; \
 		$(MAKE) $$step || failed+=" $$step"; echo "== $$step: $$((SECONDS - begun)) s"; done; \
