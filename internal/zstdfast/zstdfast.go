@@ -1,19 +1,25 @@
-package codec
+// Package zstdfast decodes Zstandard frames (RFC 8878) that lie in memory into memory of
+// known size.
+//
+// It serves frames of very compressible data: zeros, ramps, time stamps, sparse arrays. The
+// library copies runs, and matches that overlap themselves, a byte at a time, and is several
+// times slower on such data. For short matches its assembly is faster.
+//
+// It is never the judge. It declines every odd frame, be it rare (a checksum, a
+// dictionary, several frames) or wrong, and the library decides.
+package zstdfast
 
 import (
 	"encoding/binary"
 
 	"github.com/klauspost/compress/huff0"
+
+	"github.com/farread/farread/internal/lzcopy"
 )
 
-// zstdFast decodes Zstandard frames (RFC 8878) of very compressible data: zeros,
-// ramps, time stamps, sparse arrays. The library copies runs, and matches that overlap
-// themselves, a byte at a time, and is several times slower on such data. For short
-// matches its assembly is faster.
-//
-// zstdFast is never the judge. It declines every odd frame, be it rare (a checksum, a
-// dictionary, several frames) or wrong, and the library decides.
-type zstdFast struct {
+// Decoder decodes frames. The zero value is ready; it keeps tables and buffers, so it is
+// not for concurrent use.
+type Decoder struct {
 	lit     []byte       // decoded literals of one block
 	own     [3]fseTable  // tables that the frame described
 	cur     [3]*fseTable // tables in force; nil: none yet in this frame
@@ -24,15 +30,18 @@ type zstdFast struct {
 }
 
 const (
-	zstdMaxBlock  = 128 << 10
-	zstdBlockHead = 3
+	magic     = 0xFD2FB528
+	maxWindow = 1 << 31 // the largest window that the C library writes; here it costs no memory
 
-	// zstdFastMargin is how many bytes must come from each match. The library's time for a
+	maxBlock  = 128 << 10
+	blockHead = 3
+
+	// margin is how many bytes must come from each match. The library's time for a
 	// sequence grows by 0.35 ns for each byte of a match that overlaps itself within 16
-	// bytes; zstdFast's hardly grows, but is the longer one for short matches. The two are
+	// bytes; Decode's hardly grows, but is the longer one for short matches. The two are
 	// even at 35 to 40 bytes of smooth data, whose matches rarely overlap; matches of sparse
 	// data, ramps and runs have 200 and more.
-	zstdFastMargin = 40
+	margin = 40
 
 	blockRaw        = 0
 	blockRLE        = 1
@@ -43,25 +52,25 @@ const (
 	litHuff = 2 // Huffman code with a table; above: with the previous table
 )
 
-// zstdFrame is the header of a frame.
-type zstdFrame struct {
+// frame is the header of a frame.
+type frame struct {
 	size   uint64 // decoded size of the frame
 	window uint64
 	head   int // length of the header
 }
 
-// parseZstdFrame reads the header of a frame that has a content size and needs
+// parseFrame reads the header of a frame that has a content size and needs
 // neither dictionary nor checksum.
-func parseZstdFrame(src []byte) (zstdFrame, bool) {
-	if len(src) < 6 || binary.LittleEndian.Uint32(src) != zstdFrameMagic {
-		return zstdFrame{}, false
+func parseFrame(src []byte) (frame, bool) {
+	if len(src) < 6 || binary.LittleEndian.Uint32(src) != magic {
+		return frame{}, false
 	}
 	d := src[4]
 	single := d&0x20 != 0
 	if d&0x1f != 0 || d>>6 == 0 && !single { // reserved, unused, checksum, dictionary; no size
-		return zstdFrame{}, false
+		return frame{}, false
 	}
-	f := zstdFrame{head: 5}
+	f := frame{head: 5}
 	if !single {
 		base := uint64(1) << (10 + src[5]>>3)
 		f.window = base + base/8*uint64(src[5]&7)
@@ -69,7 +78,7 @@ func parseZstdFrame(src []byte) (zstdFrame, bool) {
 	}
 	n := 1 << (d >> 6)
 	if len(src) < f.head+n {
-		return zstdFrame{}, false
+		return frame{}, false
 	}
 	f.size = littleEndian(src[f.head:], n)
 	if n == 2 {
@@ -91,25 +100,25 @@ func littleEndian(p []byte, n int) uint64 {
 	return v
 }
 
-// zstdBlock reads a block's header: what kind it is, its size, and whether it
+// blockHeader reads a block's header: what kind it is, its size, and whether it
 // is the last one. p must have its three bytes.
-func zstdBlock(p []byte) (kind, size int, last bool) {
-	h := int(littleEndian(p, zstdBlockHead))
+func blockHeader(p []byte) (kind, size int, last bool) {
+	h := int(littleEndian(p, blockHead))
 	return h >> 1 & 3, h >> 3, h&1 != 0
 }
 
-// worthwhile walks over the blocks of a frame that makes n bytes. It says whether
-// matches are so long on average that zstdFast is faster. It checks nothing that it
+// Worthwhile walks over the blocks of a frame that makes n bytes. It says whether
+// matches are so long on average that Decode is faster. It checks nothing that it
 // reads, since the answer only makes a choice.
-func worthwhile(src []byte, n int) bool {
-	f, ok := parseZstdFrame(src)
+func Worthwhile(src []byte, n int) bool {
+	f, ok := parseFrame(src)
 	if !ok {
 		return false
 	}
 	matched, sequences := n, 0
-	for p := f.head; len(src)-p >= zstdBlockHead; {
-		kind, size, last := zstdBlock(src[p:])
-		p += zstdBlockHead
+	for p := f.head; len(src)-p >= blockHead; {
+		kind, size, last := blockHeader(src[p:])
+		p += blockHead
 		stored := size
 		switch kind {
 		case blockRaw:
@@ -136,32 +145,32 @@ func worthwhile(src []byte, n int) bool {
 		p += stored
 		if last {
 			// The library is faster with raw bytes and with literals alone.
-			return matched >= zstdFastMargin*max(sequences, 1)
+			return matched >= margin*max(sequences, 1)
 		}
 	}
 	return false
 }
 
-// decode fills dst with the content of src, which must be one frame, or declines. It
+// Decode fills dst with the content of src, which must be one frame, or declines. It
 // may overwrite bytes between length and capacity of dst, and leaves anything in dst
 // if it declines.
-func (f *zstdFast) decode(dst, src []byte) bool {
+func (f *Decoder) Decode(dst, src []byte) bool {
 	src = src[:len(src):len(src)] // the copies below look at capacities
-	h, ok := parseZstdFrame(src)
+	h, ok := parseFrame(src)
 	if !ok || h.size != uint64(len(dst)) || h.window > maxWindow {
 		return false
 	}
 	f.cur, f.huffOK, f.rep = [3]*fseTable{}, false, [3]int{1, 4, 8}
-	limit := int(min(h.window, zstdMaxBlock))
+	limit := int(min(h.window, maxBlock))
 	end := len(dst)
 	room := dst[:min(cap(dst), end+32)]
 	o, p := 0, h.head
 	for {
-		if len(src)-p < zstdBlockHead {
+		if len(src)-p < blockHead {
 			return false
 		}
-		kind, size, last := zstdBlock(src[p:])
-		p += zstdBlockHead
+		kind, size, last := blockHeader(src[p:])
+		p += blockHead
 		if size > limit {
 			return false
 		}
@@ -176,7 +185,7 @@ func (f *zstdFast) decode(dst, src []byte) bool {
 			if p >= len(src) || size > end-o {
 				return false
 			}
-			fillRun(dst[o:o+size], src[p])
+			lzcopy.Run(dst[o:o+size], src[p])
 			p, o = p+1, o+size
 		case blockCompressed:
 			if size > len(src)-p {
@@ -197,7 +206,7 @@ func (f *zstdFast) decode(dst, src []byte) bool {
 
 // block decodes a compressed block to dst[o:end] and returns the end of the
 // decoded bytes.
-func (f *zstdFast) block(dst []byte, o, end int, in []byte, window int) (int, bool) {
+func (f *Decoder) block(dst []byte, o, end int, in []byte, window int) (int, bool) {
 	lit, in, ok := f.literals(in)
 	if !ok || len(lit) > end-o {
 		return o, false
@@ -263,9 +272,9 @@ func parseLiterals(in []byte) (litHeader, bool) {
 
 // literals decodes the literals of a block and returns what follows them. They
 // lie in the block itself, or in a buffer until the next call.
-func (f *zstdFast) literals(in []byte) (lit, rest []byte, ok bool) {
+func (f *Decoder) literals(in []byte) (lit, rest []byte, ok bool) {
 	l, ok := parseLiterals(in)
-	if !ok || l.size > zstdMaxBlock || l.stored > len(in)-l.head {
+	if !ok || l.size > maxBlock || l.stored > len(in)-l.head {
 		return nil, nil, false
 	}
 	in, rest = in[l.head:l.head+l.stored], in[l.head+l.stored:]
@@ -273,11 +282,11 @@ func (f *zstdFast) literals(in []byte) (lit, rest []byte, ok bool) {
 		return in, rest, true
 	}
 	if f.lit == nil {
-		f.lit = make([]byte, zstdMaxBlock+32)
+		f.lit = make([]byte, maxBlock+32)
 	}
 	switch {
 	case l.kind == litRLE:
-		fillRun(f.lit[:l.size], in[0])
+		lzcopy.Run(f.lit[:l.size], in[0])
 		return f.lit[:l.size], rest, true
 	case l.kind == litHuff:
 		f.huffOK = false

@@ -1,8 +1,10 @@
-package codec
+package zstdfast
 
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/farread/farread/internal/lzcopy"
 )
 
 // peekBack returns the next bits of a stream that is read backwards, from the highest
@@ -25,7 +27,7 @@ func top(v uint64, n fseState) uint64 { return v >> 1 >> (63 - n&63) }
 
 // sequences runs the n sequences in the bits of in: each copies some literals and then
 // a match. It returns the end in dst and the literals that are left.
-func (f *zstdFast) sequences(dst []byte, o, end int, lit, in []byte, n, window int) (int, []byte, bool) {
+func (f *Decoder) sequences(dst []byte, o, end int, lit, in []byte, n, window int) (int, []byte, bool) {
 	const mask = 1<<fseMaxLog - 1 // a state is always below the table's size
 	lt, ot, mt := f.cur[litLengths], f.cur[offsets], f.cur[matchLengths]
 	pos := len(in)*8 - bits.LeadingZeros8(in[len(in)-1]) - 1
@@ -92,7 +94,7 @@ func (f *zstdFast) sequences(dst []byte, o, end int, lit, in []byte, n, window i
 			*(*[16]byte)(dst[o:]) = *(*[16]byte)(dst[o-dist:])
 			*(*[16]byte)(dst[o+16:]) = *(*[16]byte)(dst[o-dist+16:])
 		} else {
-			copyMatch(dst, o, dist, ml)
+			lzcopy.Match(dst, o, dist, ml)
 		}
 		o += ml
 	}

@@ -1,4 +1,4 @@
-package codec
+package zstdfast
 
 import (
 	"encoding/binary"
@@ -74,7 +74,7 @@ var fseDefined = sync.OnceValue(func() *fseConsts {
 
 // tables reads how the codes of a block's sequences are coded, and returns the bytes
 // that follow: the bits of the sequences.
-func (f *zstdFast) tables(in []byte) ([]byte, bool) {
+func (f *Decoder) tables(in []byte) ([]byte, bool) {
 	if len(in) < 1 || in[0]&3 != 0 {
 		return nil, false
 	}
