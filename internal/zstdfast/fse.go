@@ -19,18 +19,18 @@ const (
 )
 
 // fseState is one state of a decoding table, with the meaning of its symbol: a base value
-// (from bit 32 on) to which extra bits (their number in bits 0 to 7) are added. The next
-// state is next (bits 16 to 31) plus the number in the next bits (how many: 8 to 15) of the
+// (from bit 32 on) to which extra bits (their number in bits 8 to 15) are added. The next
+// state is next (bits 16 to 31) plus the number in the next bits (how many: 0 to 7) of the
 // stream.
 type fseState uint64
 
 func newState(c fseCode, next uint16, n uint8) fseState {
-	return fseState(c.base)<<32 | fseState(next)<<16 | fseState(n)<<8 | fseState(c.extra)
+	return fseState(c.base)<<32 | fseState(next)<<16 | fseState(c.extra)<<8 | fseState(n)
 }
 
 type fseTable struct {
-	log    uint8
 	states [1 << fseMaxLog]fseState // 1<<log of them
+	log    uint8
 }
 
 // fseCode is a symbol's meaning.
@@ -81,28 +81,32 @@ func (f *Decoder) tables(in []byte) ([]byte, bool) {
 	modes := in[0]
 	in = in[1:]
 	c := fseDefined()
-	for kind := range f.cur {
+	for kind := range f.table {
+		t := &f.table[kind]
 		switch modes >> (6 - 2*kind) & 3 {
 		case 0:
-			f.cur[kind] = &c.preset[kind]
+			p := &c.preset[kind]
+			t.log = p.log
+			copy(t.states[:1<<p.log], p.states[:])
 		case 1:
 			if len(in) < 1 || int(in[0]) >= len(c.codes[kind]) {
 				return nil, false
 			}
-			f.own[kind].single(c.codes[kind][in[0]])
-			f.cur[kind], in = &f.own[kind], in[1:]
+			t.single(c.codes[kind][in[0]])
+			in = in[1:]
 		case 2:
-			n := f.own[kind].read(c, kind, in)
+			n := t.read(c, kind, in)
 			if n == 0 {
 				return nil, false
 			}
-			f.cur[kind], in = &f.own[kind], in[n:]
+			in = in[n:]
 		default:
-			if f.cur[kind] == nil {
+			if !f.known {
 				return nil, false
 			}
 		}
 	}
+	f.known = true
 	return in, true
 }
 

@@ -1,12 +1,16 @@
 // Package zstdfast decodes Zstandard frames (RFC 8878) that lie in memory into memory of
-// known size.
+// known size: the streams of Blosc chunks.
 //
-// It serves frames of very compressible data: zeros, ramps, time stamps, sparse arrays. The
-// library copies runs, and matches that overlap themselves, a byte at a time, and is several
-// times slower on such data. For short matches its assembly is faster.
+// The library, klauspost/compress, copies runs, and matches that overlap themselves, a byte
+// at a time, and is several times slower on zeros, ramps, time stamps and sparse arrays; its
+// assembly keeps little of a sequence in registers. On amd64 processors with BMI2 (2013 and
+// later) a kernel runs the sequences here, and all usual frames are taken. On other
+// processors only frames of long matches are, for which the generic code is faster; see
+// [Worthwhile]. Huffman codes are the library's.
 //
 // It is never the judge. It declines every odd frame, be it rare (a checksum, a
-// dictionary, several frames) or wrong, and the library decides.
+// dictionary, several frames) or wrong, and the library decides. When the library is as
+// fast, this package goes.
 package zstdfast
 
 import (
@@ -20,13 +24,12 @@ import (
 // Decoder decodes frames. The zero value is ready; it keeps tables and buffers, so it is
 // not for concurrent use.
 type Decoder struct {
-	lit     []byte       // decoded literals of one block
-	own     [3]fseTable  // tables that the frame described
-	cur     [3]*fseTable // tables in force; nil: none yet in this frame
+	run
+	known   bool   // whether this frame had tables of sequences
+	lit     []byte // decoded literals of one block
 	huff    *huff0.Scratch
 	huffDec huff0.Decoder
 	huffOK  bool // whether huff belongs to this frame
-	rep     [3]int
 }
 
 const (
@@ -112,8 +115,8 @@ func blockHeader(p []byte) (kind, size int, last bool) {
 // reads, since the answer only makes a choice.
 func Worthwhile(src []byte, n int) bool {
 	f, ok := parseFrame(src)
-	if !ok {
-		return false
+	if !ok || hasKernel {
+		return ok
 	}
 	matched, sequences := n, 0
 	for p := f.head; len(src)-p >= blockHead; {
@@ -160,7 +163,7 @@ func (f *Decoder) Decode(dst, src []byte) bool {
 	if !ok || h.size != uint64(len(dst)) || h.window > maxWindow {
 		return false
 	}
-	f.cur, f.huffOK, f.rep = [3]*fseTable{}, false, [3]int{1, 4, 8}
+	f.known, f.huffOK, f.rep, f.window = false, false, [3]int{1, 4, 8}, int(h.window)
 	limit := int(min(h.window, maxBlock))
 	end := len(dst)
 	room := dst[:min(cap(dst), end+32)]
@@ -191,7 +194,7 @@ func (f *Decoder) Decode(dst, src []byte) bool {
 			if size > len(src)-p {
 				return false
 			}
-			if o, ok = f.block(room, o, min(end, o+limit), src[p:p+size], int(h.window)); !ok {
+			if o, ok = f.block(room, o, min(end, o+limit), src, src[p:p+size]); !ok {
 				return false
 			}
 			p += size
@@ -204,9 +207,9 @@ func (f *Decoder) Decode(dst, src []byte) bool {
 	}
 }
 
-// block decodes a compressed block to dst[o:end] and returns the end of the
-// decoded bytes.
-func (f *Decoder) block(dst []byte, o, end int, in []byte, window int) (int, bool) {
+// block decodes a compressed block, the part in of src, to dst[o:end] and returns the end
+// of the decoded bytes.
+func (f *Decoder) block(dst []byte, o, end int, src, in []byte) (int, bool) {
 	lit, in, ok := f.literals(in)
 	if !ok || len(lit) > end-o {
 		return o, false
@@ -222,10 +225,11 @@ func (f *Decoder) block(dst []byte, o, end int, in []byte, window int) (int, boo
 	if in, ok = f.tables(in); !ok || len(in) == 0 || in[len(in)-1] == 0 {
 		return o, false
 	}
-	if o, lit, ok = f.sequences(dst, o, end, lit, in, n, window); !ok || len(lit) > end-o {
+	f.o = o
+	if !f.sequences(dst, end, lit, src, in, n) || len(lit)-f.l > end-f.o {
 		return o, false
 	}
-	return o + copy(dst[o:end], lit), true
+	return f.o + copy(dst[f.o:end], lit[f.l:]), true
 }
 
 // litHeader is the header of a block's literals.

@@ -75,8 +75,8 @@ func encoded(tb testing.TB, p []byte, level zstd.EncoderLevel) []byte {
 	return enc.EncodeAll(p, nil)
 }
 
-// FuzzDecode compares Decode with the library: a frame that
-// it decodes has the same bytes there.
+// FuzzDecode compares Decode with the library, with the kernel and without it: a frame
+// that it decodes has the same bytes there.
 func FuzzDecode(f *testing.F) {
 	for _, p := range contents() {
 		p = p[:min(len(p), 40_000)] // larger seeds mutate slowly
@@ -85,14 +85,14 @@ func FuzzDecode(f *testing.F) {
 		}
 	}
 	lib := library(f)
-	ds := [1]Decoder{} // state that is left from one frame must not reach the next
+	ds := [2]Decoder{1: {run: run{plain: true}}} // state that is left from one frame must not reach the next
 	f.Fuzz(func(t *testing.T, src []byte, n int) {
 		n = min(max(n, 0), 1<<18)
 		Worthwhile(src, n)
 		var want []byte
 		var err error
 		asked := false
-		var took [1]bool
+		var took [2]bool
 		for i := range ds {
 			for _, spare := range []int{0, 7, 40, 100} {
 				buf := bytes.Repeat([]byte{0x5a}, n+spare+16)
@@ -115,6 +115,9 @@ func FuzzDecode(f *testing.F) {
 				}
 			}
 		}
+		if took[0] != took[1] {
+			t.Fatal("taken with the kernel:", took[0], "without:", took[1])
+		}
 	})
 }
 
@@ -122,7 +125,7 @@ func FuzzDecode(f *testing.F) {
 // every other test.
 func TestTakes(t *testing.T) {
 	t.Parallel()
-	ds := [1]Decoder{}
+	ds := [2]Decoder{1: {run: run{plain: true}}}
 	for name, p := range contents() {
 		for level := zstd.SpeedFastest; level <= zstd.SpeedBestCompression; level++ {
 			frame := encoded(t, p, level)
@@ -150,7 +153,7 @@ func TestWorthwhile(t *testing.T) {
 			}
 		}
 	}
-	if p := all["few"]; Worthwhile(encoded(t, p, zstd.SpeedDefault), len(p)) {
+	if p := all["few"]; Worthwhile(encoded(t, p, zstd.SpeedDefault), len(p)) != hasKernel {
 		t.Error("literals alone: wrong decoder")
 	}
 }
