@@ -156,14 +156,33 @@ loop:
 	LEAQ (CX)(BX*1), R15
 	CMPQ R15, OUTEND
 	JA   leave
-	SUBQ BASE, CX
-	SUBQ $3, AX
-	JBE  again
+	// R15 is which of the last distances is meant: 0 to 2, or 3, the last one less one;
+	// above, a new one. All of them are made without a jump, which nothing could foretell.
+	CMPQ    R13, $1
+	MOVQ    AX, R15
+	ADCQ    $-1, R15
+	LEAQ    -1(R14), CX
+	CMPQ    R15, $2
+	CMOVQEQ REP2, CX
+	CMOVQLT REP1, CX
+	TESTQ   R15, R15
+	CMOVQEQ R14, CX
+	SUBQ    $3, AX
+	CMOVQLE CX, AX
+	LEAQ    (DI)(R13*1), CX
+	SUBQ    BASE, CX
+	TESTQ   AX, AX
+	JZ      leave
 	FAR(AX)
-	MOVQ REP1, CX
-	MOVQ R14, REP1
-	MOVQ CX, REP2
-	MOVQ AX, R14
+	MOVQ    REP2, CX
+	CMPQ    R15, $2
+	CMOVQGE REP1, CX
+	MOVQ    CX, REP2
+	MOVQ    REP1, CX
+	TESTQ   R15, R15
+	CMOVQNE R14, CX
+	MOVQ    CX, REP1
+	MOVQ    AX, R14
 
 next:
 	MOVQ    BP, CX
@@ -254,42 +273,6 @@ end:
 	JNZ  loop
 	MOVQ R11, POS
 	JMP  leave
-
-// One of the last three distances, or the last less one; AX is the code less 3, and one
-// more counts if there are no literals.
-again:
-	XORL  R15, R15
-	TESTQ R13, R13
-	SETEQ R15
-	ADDQ  R15, AX
-	ADDQ  $2, AX
-	JZ    last
-	CMPQ  AX, $1
-	JNE   older
-	MOVQ  REP1, AX
-	FAR(AX)
-	JMP   swap
-
-older:
-	MOVQ REP2, R15
-	CMPQ AX, $2
-	LEAQ -1(R14), AX
-	CMOVQEQ R15, AX
-	TESTQ AX, AX
-	JZ   leave
-	FAR(AX)
-	MOVQ REP1, CX
-	MOVQ CX, REP2
-
-swap:
-	MOVQ R14, REP1
-	MOVQ AX, R14
-	JMP  next
-
-last:
-	MOVQ R14, AX
-	FAR(AX)
-	JMP  next
 
 leave:
 	MOVQ POS, AX
