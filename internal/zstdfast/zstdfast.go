@@ -210,19 +210,28 @@ func (f *Decoder) Decode(dst, src []byte) bool {
 // block decodes a compressed block, the part in of src, to dst[o:end] and returns the end
 // of the decoded bytes.
 func (f *Decoder) block(dst []byte, o, end int, src, in []byte) (int, bool) {
-	lit, in, ok := f.literals(in)
-	if !ok || len(lit) > end-o {
+	l, ok := parseLiterals(in)
+	if !ok || l.size > min(maxBlock, end-o) || l.stored > len(in)-l.head {
 		return o, false
+	}
+	coded, in := in[l.head:l.head+l.stored], in[l.head+l.stored:]
+	if len(in) == 1 && in[0] == 0 { // no sequences
+		return o + l.size, f.literals(dst[o:o+l.size], coded, l)
 	}
 	n, head, ok := sequenceCount(in)
-	if !ok {
+	if !ok || n == 0 {
 		return o, false
 	}
-	in = in[head:]
-	if n == 0 {
-		return o + copy(dst[o:end], lit), len(in) == 0
+	lit := coded
+	if l.kind != litRaw {
+		if f.lit == nil {
+			f.lit = make([]byte, maxBlock+32)
+		}
+		if lit = f.lit[:l.size]; !f.literals(lit, coded, l) {
+			return o, false
+		}
 	}
-	if in, ok = f.tables(in); !ok || len(in) == 0 || in[len(in)-1] == 0 {
+	if in, ok = f.tables(in[head:]); !ok || len(in) == 0 || in[len(in)-1] == 0 {
 		return o, false
 	}
 	f.o = o
@@ -274,46 +283,34 @@ func parseLiterals(in []byte) (litHeader, bool) {
 	return l, true
 }
 
-// literals decodes the literals of a block and returns what follows them. They
-// lie in the block itself, or in a buffer until the next call.
-func (f *Decoder) literals(in []byte) (lit, rest []byte, ok bool) {
-	l, ok := parseLiterals(in)
-	if !ok || l.size > maxBlock || l.stored > len(in)-l.head {
-		return nil, nil, false
-	}
-	in, rest = in[l.head:l.head+l.stored], in[l.head+l.stored:]
-	if l.kind == litRaw {
-		return in, rest, true
-	}
-	if f.lit == nil {
-		f.lit = make([]byte, maxBlock+32)
-	}
+// literals decodes the literals of a block to all of dst.
+func (f *Decoder) literals(dst, in []byte, l litHeader) bool {
 	switch {
+	case l.kind == litRaw:
+		copy(dst, in)
+		return true
 	case l.kind == litRLE:
-		lzcopy.Run(f.lit[:l.size], in[0])
-		return f.lit[:l.size], rest, true
+		lzcopy.Run(dst, in[0])
+		return true
 	case l.kind == litHuff:
 		f.huffOK = false
 		s, after, err := huff0.ReadTable(in, f.huff)
 		if err != nil {
 			f.huff = nil // its state is not known
-			return nil, nil, false
+			return false
 		}
 		f.huff, f.huffDec, f.huffOK = s, *s.Decoder(), true
 		in = after
 	case !f.huffOK:
-		return nil, nil, false
+		return false
 	}
-	var err error
+	to, err := dst[:0:len(dst)], error(nil)
 	if l.streams == 1 {
-		lit, err = f.huffDec.Decompress1X(f.lit[:0:l.size], in)
+		to, err = f.huffDec.Decompress1X(to, in)
 	} else {
-		lit, err = f.huffDec.Decompress4X(f.lit[:0:l.size], in)
+		to, err = f.huffDec.Decompress4X(to, in)
 	}
-	if err != nil || len(lit) != l.size {
-		return nil, nil, false
-	}
-	return f.lit[:l.size], rest, true
+	return err == nil && len(to) == len(dst)
 }
 
 // sequenceCount reads how many sequences a block has, and in how many bytes.
