@@ -2,11 +2,7 @@
 
 package zstdfast
 
-import (
-	"unsafe"
-
-	"golang.org/x/sys/cpu"
-)
+import "golang.org/x/sys/cpu"
 
 // hasKernel reports whether this processor has the instructions of the kernel.
 var hasKernel = cpu.X86.HasBMI2 && cpu.X86.HasSSSE3
@@ -26,5 +22,5 @@ func (r *run) kernel(dst []byte, end int, lit, src []byte, at int) {
 		return
 	}
 	_ = src[at+(r.pos+7)>>3-1]
-	runSequences(r, &dst[0], unsafe.SliceData(lit), &src[at])
+	runSequences(r, &dst[0], &lit[:1][0], &src[at])
 }

@@ -14,6 +14,7 @@ import (
 
 // library is the decoder that the frames are compared with.
 func library(tb testing.TB) *zstd.Decoder {
+	tb.Helper()
 	lib, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		tb.Fatal(err)
@@ -25,7 +26,7 @@ func library(tb testing.TB) *zstd.Decoder {
 // contents are data of all kinds: short and long matches, far ones and such that overlap
 // themselves, literals of many codes and of few.
 func contents() map[string][]byte {
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // data, no secrets
+	r := rand.New(rand.NewPCG(1, 2))
 	ramp := make([]byte, 5000)
 	for i := range ramp {
 		ramp[i] = byte(i >> 7)
@@ -67,6 +68,7 @@ func contents() map[string][]byte {
 var overlapping = []string{"zeros", "ramp", "sparse", "13", "run", "both"}
 
 func encoder(tb testing.TB, level zstd.EncoderLevel) *zstd.Encoder {
+	tb.Helper()
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(level), zstd.WithEncoderCRC(false),
 		zstd.WithSingleSegment(level > zstd.SpeedFastest), zstd.WithAllLitEntropyCompression(true))
 	if err != nil {
@@ -83,12 +85,14 @@ type both struct {
 }
 
 func newBoth(tb testing.TB) *both {
+	tb.Helper()
 	return &both{ds: [2]Decoder{1: {run: run{plain: true}}}, lib: library(tb)}
 }
 
 // check says that both decoders take src or neither, that they write nothing behind the
 // capacity, and that they make the library's bytes. It returns whether they took it.
 func (b *both) check(t *testing.T, src []byte, n int) bool {
+	t.Helper()
 	var want []byte
 	var err error
 	asked := false
@@ -143,7 +147,7 @@ func FuzzDecode(f *testing.F) {
 // inputs end at a header.
 func TestDamaged(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // data, no secrets
+	r := rand.New(rand.NewPCG(3, 4))
 	b, taken := newBoth(t), 0
 	for _, level := range []zstd.EncoderLevel{zstd.SpeedFastest, zstd.SpeedBetterCompression} {
 		enc := encoder(t, level)
