@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/farread/farread/internal/adler"
+	"github.com/farread/farread/internal/lzcopy"
 )
 
 // inflater decodes zlib streams (RFC 1950 and 1951) that lie in memory, into
@@ -255,7 +256,7 @@ func (f *inflater) symbols(dst []byte, o, end int) (_ int, more, ok bool) {
 			*(*[16]byte)(dst[o:]) = *(*[16]byte)(dst[o-dist:])
 			*(*[16]byte)(dst[o+16:]) = *(*[16]byte)(dst[o-dist+16:])
 		} else {
-			copyMatch(dst, o, dist, n)
+			lzcopy.Match(dst, o, dist, n)
 		}
 		o += n
 	}
@@ -286,7 +287,7 @@ func (f *inflater) symbol(dst []byte, o, end int) (_ int, more, ok bool) {
 	f.refill()
 	d, ok := f.look(f.dist[:], distBits)
 	if dist := d.value + d.extra; ok && n <= end-o && dist <= o {
-		copyMatch(dst, o, dist, n)
+		lzcopy.Match(dst, o, dist, n)
 		return o + n, true, true
 	}
 	return o, false, false

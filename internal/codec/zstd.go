@@ -5,12 +5,11 @@ import (
 	"encoding/binary"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/farread/farread/internal/zstdfast"
 )
 
-const (
-	zstdFrameMagic = 0xFD2FB528
-	zstdDictMagic  = 0xEC30A437 // 37 a4 30 ec: a trained dictionary
-)
+const zstdDictMagic = 0xEC30A437 // 37 a4 30 ec: a trained dictionary
 
 // maxWindow is the largest window of a frame that is decoded, and the largest that the
 // C library writes. The library decodes into the destination, so a window costs no
@@ -25,13 +24,13 @@ func trained(dict []byte) bool {
 
 // zstdDecoder keeps the library's decoder and the dictionary it was given.
 type zstdDecoder struct {
-	fast zstdFast
+	fast zstdfast.Decoder
 	lib  *zstd.Decoder
 	dict []byte
 }
 
 func (z *zstdDecoder) decode(dst, src, dict []byte) (bool, error) {
-	if len(dict) == 0 && worthwhile(src, len(dst)) && z.fast.decode(dst, src) {
+	if len(dict) == 0 && zstdfast.Worthwhile(src, len(dst)) && z.fast.Decode(dst, src) {
 		return true, nil
 	}
 	if z.lib == nil {

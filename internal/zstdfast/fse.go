@@ -1,4 +1,4 @@
-package codec
+package zstdfast
 
 import (
 	"encoding/binary"
@@ -19,46 +19,53 @@ const (
 )
 
 // fseState is one state of a decoding table, with the meaning of its symbol: a base value
-// (from bit 32 on) to which extra bits (their number in bits 0 to 7) are added. The next
-// state is next (bits 16 to 31) plus the number in the next bits (how many: 8 to 15) of the
+// (from bit 32 on) to which extra bits (their number in bits 8 to 15) are added. The next
+// state is next (bits 16 to 31) plus the number in the next bits (how many: 0 to 7) of the
 // stream.
 type fseState uint64
 
-func newState(c fseCode, next uint16, n uint8) fseState {
-	return fseState(c.base)<<32 | fseState(next)<<16 | fseState(n)<<8 | fseState(c.extra)
-}
-
 type fseTable struct {
-	log    uint8
 	states [1 << fseMaxLog]fseState // 1<<log of them
+	log    uint8
 }
 
-// fseCode is a symbol's meaning.
-type fseCode struct {
-	base  uint32
-	extra uint8
+// fseCode is a symbol's meaning, as a state has it.
+type fseCode fseState
+
+func (c fseCode) state(next uint16, n uint8) fseState {
+	return fseState(c) | fseState(next)<<16 | fseState(n)
 }
 
 // fseConsts are the tables and limits that the format defines.
 type fseConsts struct {
-	codes  [3][]fseCode
+	codes  [3][64]fseCode
+	count  [3]int // of codes
 	preset [3]fseTable
+	log2   [2 << fseMaxLog]uint8 // of numbers of states, rounded down; faster than to count bits
+}
+
+func (c *fseConsts) add(kind int, base uint32, extra uint8) {
+	c.codes[kind][c.count[kind]] = fseCode(base)<<32 | fseCode(extra)<<8
+	c.count[kind]++
 }
 
 var fseDefined = sync.OnceValue(func() *fseConsts {
 	c := &fseConsts{}
+	for i := 2; i < len(c.log2); i++ {
+		c.log2[i] = c.log2[i/2] + 1
+	}
 	// Each code begins where the values of the previous code end. The first
 	// codes stand for a single value each.
 	ramp := func(kind int, base uint32, single int, extra []uint8) {
 		for _, x := range append(make([]uint8, single), extra...) {
-			c.codes[kind] = append(c.codes[kind], fseCode{base, x})
+			c.add(kind, base, x)
 			base += 1 << x
 		}
 	}
 	ramp(litLengths, 0, 16, []uint8{1, 1, 1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16})
 	ramp(matchLengths, 3, 32, []uint8{1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16})
 	for x := range uint8(31) {
-		c.codes[offsets] = append(c.codes[offsets], fseCode{1 << x, x})
+		c.add(offsets, 1<<x, x)
 	}
 	c.preset[litLengths].build(c, litLengths, 6, []int16{4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2,
 		3, 2, 1, 1, 1, 1, 1, -1, -1, -1, -1})
@@ -74,41 +81,45 @@ var fseDefined = sync.OnceValue(func() *fseConsts {
 
 // tables reads how the codes of a block's sequences are coded, and returns the bytes
 // that follow: the bits of the sequences.
-func (f *zstdFast) tables(in []byte) ([]byte, bool) {
+func (f *Decoder) tables(in []byte) ([]byte, bool) {
 	if len(in) < 1 || in[0]&3 != 0 {
 		return nil, false
 	}
 	modes := in[0]
 	in = in[1:]
 	c := fseDefined()
-	for kind := range f.cur {
+	for kind := range f.table {
+		t := &f.table[kind]
 		switch modes >> (6 - 2*kind) & 3 {
 		case 0:
-			f.cur[kind] = &c.preset[kind]
+			p := &c.preset[kind]
+			t.log = p.log
+			copy(t.states[:1<<p.log], p.states[:])
 		case 1:
-			if len(in) < 1 || int(in[0]) >= len(c.codes[kind]) {
+			if len(in) < 1 || int(in[0]) >= c.count[kind] {
 				return nil, false
 			}
-			f.own[kind].single(c.codes[kind][in[0]])
-			f.cur[kind], in = &f.own[kind], in[1:]
+			t.single(c.codes[kind][in[0]])
+			in = in[1:]
 		case 2:
-			n := f.own[kind].read(c, kind, in)
+			n := t.read(c, kind, in)
 			if n == 0 {
 				return nil, false
 			}
-			f.cur[kind], in = &f.own[kind], in[n:]
+			in = in[n:]
 		default:
-			if f.cur[kind] == nil {
+			if !f.known {
 				return nil, false
 			}
 		}
 	}
+	f.known = true
 	return in, true
 }
 
 // single makes a table of a single code, which takes no bits.
 func (t *fseTable) single(c fseCode) {
-	t.log, t.states[0] = 0, newState(c, 0, 0)
+	t.log, t.states[0] = 0, c.state(0, 0)
 }
 
 // read builds the table from its description at the start of in and returns
@@ -128,7 +139,7 @@ func (t *fseTable) read(c *fseConsts, kind int, in []byte) int {
 	var norm [fseSymbols]int16
 	n := 0
 	for left := 1 << log; left > 0; {
-		if n >= len(c.codes[kind]) || pos >= have {
+		if n >= c.count[kind] || pos >= have {
 			return 0
 		}
 		// A number from 0 to left+1; the smaller ones take a bit less.
@@ -154,7 +165,7 @@ func (t *fseTable) read(c *fseConsts, kind int, in []byte) int {
 			r := peek(2)
 			pos += 2
 			n += r
-			if more = r == 3; n > len(c.codes[kind]) {
+			if more = r == 3; n > c.count[kind] {
 				return 0
 			}
 		}
@@ -174,29 +185,34 @@ func (t *fseTable) read(c *fseConsts, kind int, in []byte) int {
 func (t *fseTable) build(c *fseConsts, kind int, log uint8, norm []int16) {
 	size := 1 << log
 	t.log = log
+	var list [1<<fseMaxLog + 8]uint8 // the symbols one after the other, eight at once
 	var symbol [1 << fseMaxLog]uint8
-	var next [fseSymbols]uint16
-	high := size
-	for s, n := range norm {
-		next[s] = uint16(n)
-		if n < 0 {
+	var next [64]uint16
+	high, n := size, 0
+	for s, k := range norm {
+		next[s&63] = uint16(k)
+		if k < 0 {
 			high--
-			symbol[high], next[s] = uint8(s), 1
+			symbol[high], next[s&63] = uint8(s), 1
+			continue
 		}
+		for i := 0; i < int(k); i += 8 {
+			binary.LittleEndian.PutUint64(list[n+i:], 0x0101010101010101*uint64(s))
+		}
+		n += int(k)
 	}
 	p, step := 0, size>>1+size>>3+3
-	for s, n := range norm {
-		for ; n > 0; n-- {
-			symbol[p] = uint8(s)
-			for p = (p + step) & (size - 1); p >= high; {
-				p = (p + step) & (size - 1)
-			}
+	for _, s := range list[:high] {
+		symbol[p&(1<<fseMaxLog-1)] = s
+		for p = (p + step) & (size - 1); p >= high; {
+			p = (p + step) & (size - 1)
 		}
 	}
-	for i := range t.states[:size] {
-		s := symbol[i]
-		nb := log + 1 - uint8(bits.Len16(next[s]))
-		t.states[i] = newState(c.codes[kind][s], next[s]<<nb-uint16(size), nb)
-		next[s]++
+	codes := &c.codes[kind]
+	for i, s := range symbol[:size] {
+		v := next[s&63]
+		next[s&63]++
+		nb := log - c.log2[v&(2<<fseMaxLog-1)]
+		t.states[i&(1<<fseMaxLog-1)] = codes[s&63].state(v<<(nb&15)-uint16(size), nb)
 	}
 }

@@ -1,38 +1,50 @@
-package codec
+// Package zstdfast decodes Zstandard frames (RFC 8878) that lie in memory into memory of
+// known size: the streams of Blosc chunks.
+//
+// The library, klauspost/compress, copies runs, and matches that overlap themselves, a byte
+// at a time, and is several times slower on zeros, ramps, time stamps and sparse arrays; its
+// assembly keeps little of a sequence in registers. On amd64 processors with BMI2 (2013 and
+// later) a kernel runs the sequences here, and all usual frames are taken. On other
+// processors only frames of long matches are, for which the generic code is faster; see
+// [Worthwhile]. Huffman codes are the library's.
+//
+// It is never the judge. It declines every odd frame, be it rare (a checksum, a
+// dictionary, several frames) or wrong, and the library decides. When the library is as
+// fast, this package goes.
+package zstdfast
 
 import (
 	"encoding/binary"
 
 	"github.com/klauspost/compress/huff0"
+
+	"github.com/farread/farread/internal/lzcopy"
 )
 
-// zstdFast decodes Zstandard frames (RFC 8878) of very compressible data: zeros,
-// ramps, time stamps, sparse arrays. The library copies runs, and matches that overlap
-// themselves, a byte at a time, and is several times slower on such data. For short
-// matches its assembly is faster.
-//
-// zstdFast is never the judge. It declines every odd frame, be it rare (a checksum, a
-// dictionary, several frames) or wrong, and the library decides.
-type zstdFast struct {
-	lit     []byte       // decoded literals of one block
-	own     [3]fseTable  // tables that the frame described
-	cur     [3]*fseTable // tables in force; nil: none yet in this frame
+// Decoder decodes frames. The zero value is ready; it keeps tables and buffers, so it is
+// not for concurrent use.
+type Decoder struct {
+	run
+	known   bool   // whether this frame had tables of sequences
+	lit     []byte // decoded literals of one block
 	huff    *huff0.Scratch
 	huffDec huff0.Decoder
 	huffOK  bool // whether huff belongs to this frame
-	rep     [3]int
 }
 
 const (
-	zstdMaxBlock  = 128 << 10
-	zstdBlockHead = 3
+	magic     = 0xFD2FB528
+	maxWindow = 1 << 31 // the largest window that the C library writes; here it costs no memory
 
-	// zstdFastMargin is how many bytes must come from each match. The library's time for a
+	maxBlock  = 128 << 10
+	blockHead = 3
+
+	// margin is how many bytes must come from each match. The library's time for a
 	// sequence grows by 0.35 ns for each byte of a match that overlaps itself within 16
-	// bytes; zstdFast's hardly grows, but is the longer one for short matches. The two are
+	// bytes; Decode's hardly grows, but is the longer one for short matches. The two are
 	// even at 35 to 40 bytes of smooth data, whose matches rarely overlap; matches of sparse
 	// data, ramps and runs have 200 and more.
-	zstdFastMargin = 40
+	margin = 40
 
 	blockRaw        = 0
 	blockRLE        = 1
@@ -43,25 +55,25 @@ const (
 	litHuff = 2 // Huffman code with a table; above: with the previous table
 )
 
-// zstdFrame is the header of a frame.
-type zstdFrame struct {
+// frame is the header of a frame.
+type frame struct {
 	size   uint64 // decoded size of the frame
 	window uint64
 	head   int // length of the header
 }
 
-// parseZstdFrame reads the header of a frame that has a content size and needs
+// parseFrame reads the header of a frame that has a content size and needs
 // neither dictionary nor checksum.
-func parseZstdFrame(src []byte) (zstdFrame, bool) {
-	if len(src) < 6 || binary.LittleEndian.Uint32(src) != zstdFrameMagic {
-		return zstdFrame{}, false
+func parseFrame(src []byte) (frame, bool) {
+	if len(src) < 6 || binary.LittleEndian.Uint32(src) != magic {
+		return frame{}, false
 	}
 	d := src[4]
 	single := d&0x20 != 0
 	if d&0x1f != 0 || d>>6 == 0 && !single { // reserved, unused, checksum, dictionary; no size
-		return zstdFrame{}, false
+		return frame{}, false
 	}
-	f := zstdFrame{head: 5}
+	f := frame{head: 5}
 	if !single {
 		base := uint64(1) << (10 + src[5]>>3)
 		f.window = base + base/8*uint64(src[5]&7)
@@ -69,7 +81,7 @@ func parseZstdFrame(src []byte) (zstdFrame, bool) {
 	}
 	n := 1 << (d >> 6)
 	if len(src) < f.head+n {
-		return zstdFrame{}, false
+		return frame{}, false
 	}
 	f.size = littleEndian(src[f.head:], n)
 	if n == 2 {
@@ -91,25 +103,25 @@ func littleEndian(p []byte, n int) uint64 {
 	return v
 }
 
-// zstdBlock reads a block's header: what kind it is, its size, and whether it
+// blockHeader reads a block's header: what kind it is, its size, and whether it
 // is the last one. p must have its three bytes.
-func zstdBlock(p []byte) (kind, size int, last bool) {
-	h := int(littleEndian(p, zstdBlockHead))
+func blockHeader(p []byte) (kind, size int, last bool) {
+	h := int(littleEndian(p, blockHead))
 	return h >> 1 & 3, h >> 3, h&1 != 0
 }
 
-// worthwhile walks over the blocks of a frame that makes n bytes. It says whether
-// matches are so long on average that zstdFast is faster. It checks nothing that it
+// Worthwhile walks over the blocks of a frame that makes n bytes. It says whether
+// matches are so long on average that Decode is faster. It checks nothing that it
 // reads, since the answer only makes a choice.
-func worthwhile(src []byte, n int) bool {
-	f, ok := parseZstdFrame(src)
-	if !ok {
-		return false
+func Worthwhile(src []byte, n int) bool {
+	f, ok := parseFrame(src)
+	if !ok || hasKernel {
+		return ok
 	}
 	matched, sequences := n, 0
-	for p := f.head; len(src)-p >= zstdBlockHead; {
-		kind, size, last := zstdBlock(src[p:])
-		p += zstdBlockHead
+	for p := f.head; len(src)-p >= blockHead; {
+		kind, size, last := blockHeader(src[p:])
+		p += blockHead
 		stored := size
 		switch kind {
 		case blockRaw:
@@ -136,32 +148,32 @@ func worthwhile(src []byte, n int) bool {
 		p += stored
 		if last {
 			// The library is faster with raw bytes and with literals alone.
-			return matched >= zstdFastMargin*max(sequences, 1)
+			return matched >= margin*max(sequences, 1)
 		}
 	}
 	return false
 }
 
-// decode fills dst with the content of src, which must be one frame, or declines. It
+// Decode fills dst with the content of src, which must be one frame, or declines. It
 // may overwrite bytes between length and capacity of dst, and leaves anything in dst
 // if it declines.
-func (f *zstdFast) decode(dst, src []byte) bool {
+func (f *Decoder) Decode(dst, src []byte) bool {
 	src = src[:len(src):len(src)] // the copies below look at capacities
-	h, ok := parseZstdFrame(src)
+	h, ok := parseFrame(src)
 	if !ok || h.size != uint64(len(dst)) || h.window > maxWindow {
 		return false
 	}
-	f.cur, f.huffOK, f.rep = [3]*fseTable{}, false, [3]int{1, 4, 8}
-	limit := int(min(h.window, zstdMaxBlock))
+	f.known, f.huffOK, f.rep, f.window = false, false, [3]int{1, 4, 8}, int(h.window)
+	limit := int(min(h.window, maxBlock))
 	end := len(dst)
 	room := dst[:min(cap(dst), end+32)]
 	o, p := 0, h.head
 	for {
-		if len(src)-p < zstdBlockHead {
+		if len(src)-p < blockHead {
 			return false
 		}
-		kind, size, last := zstdBlock(src[p:])
-		p += zstdBlockHead
+		kind, size, last := blockHeader(src[p:])
+		p += blockHead
 		if size > limit {
 			return false
 		}
@@ -176,13 +188,13 @@ func (f *zstdFast) decode(dst, src []byte) bool {
 			if p >= len(src) || size > end-o {
 				return false
 			}
-			fillRun(dst[o:o+size], src[p])
+			lzcopy.Run(dst[o:o+size], src[p])
 			p, o = p+1, o+size
 		case blockCompressed:
 			if size > len(src)-p {
 				return false
 			}
-			if o, ok = f.block(room, o, min(end, o+limit), src[p:p+size], int(h.window)); !ok {
+			if o, ok = f.block(room, o, min(end, o+limit), src, src[p:p+size]); !ok {
 				return false
 			}
 			p += size
@@ -195,28 +207,38 @@ func (f *zstdFast) decode(dst, src []byte) bool {
 	}
 }
 
-// block decodes a compressed block to dst[o:end] and returns the end of the
-// decoded bytes.
-func (f *zstdFast) block(dst []byte, o, end int, in []byte, window int) (int, bool) {
-	lit, in, ok := f.literals(in)
-	if !ok || len(lit) > end-o {
+// block decodes a compressed block, the part in of src, to dst[o:end] and returns the end
+// of the decoded bytes.
+func (f *Decoder) block(dst []byte, o, end int, src, in []byte) (int, bool) {
+	l, ok := parseLiterals(in)
+	if !ok || l.size > min(maxBlock, end-o) || l.stored > len(in)-l.head {
 		return o, false
+	}
+	coded, in := in[l.head:l.head+l.stored], in[l.head+l.stored:]
+	if len(in) == 1 && in[0] == 0 { // no sequences
+		return o + l.size, f.literals(dst[o:o+l.size], coded, l)
 	}
 	n, head, ok := sequenceCount(in)
-	if !ok {
+	if !ok || n == 0 {
 		return o, false
 	}
-	in = in[head:]
-	if n == 0 {
-		return o + copy(dst[o:end], lit), len(in) == 0
+	lit := coded
+	if l.kind != litRaw {
+		if f.lit == nil {
+			f.lit = make([]byte, maxBlock+32)
+		}
+		if lit = f.lit[:l.size]; !f.literals(lit, coded, l) {
+			return o, false
+		}
 	}
-	if in, ok = f.tables(in); !ok || len(in) == 0 || in[len(in)-1] == 0 {
+	if in, ok = f.tables(in[head:]); !ok || len(in) == 0 || in[len(in)-1] == 0 {
 		return o, false
 	}
-	if o, lit, ok = f.sequences(dst, o, end, lit, in, n, window); !ok || len(lit) > end-o {
+	f.o = o
+	if !f.sequences(dst, end, lit, src, in, n) || len(lit)-f.l > end-f.o {
 		return o, false
 	}
-	return o + copy(dst[o:end], lit), true
+	return f.o + copy(dst[f.o:end], lit[f.l:]), true
 }
 
 // litHeader is the header of a block's literals.
@@ -261,46 +283,34 @@ func parseLiterals(in []byte) (litHeader, bool) {
 	return l, true
 }
 
-// literals decodes the literals of a block and returns what follows them. They
-// lie in the block itself, or in a buffer until the next call.
-func (f *zstdFast) literals(in []byte) (lit, rest []byte, ok bool) {
-	l, ok := parseLiterals(in)
-	if !ok || l.size > zstdMaxBlock || l.stored > len(in)-l.head {
-		return nil, nil, false
-	}
-	in, rest = in[l.head:l.head+l.stored], in[l.head+l.stored:]
-	if l.kind == litRaw {
-		return in, rest, true
-	}
-	if f.lit == nil {
-		f.lit = make([]byte, zstdMaxBlock+32)
-	}
+// literals decodes the literals of a block to all of dst.
+func (f *Decoder) literals(dst, in []byte, l litHeader) bool {
 	switch {
+	case l.kind == litRaw:
+		copy(dst, in)
+		return true
 	case l.kind == litRLE:
-		fillRun(f.lit[:l.size], in[0])
-		return f.lit[:l.size], rest, true
+		lzcopy.Run(dst, in[0])
+		return true
 	case l.kind == litHuff:
 		f.huffOK = false
 		s, after, err := huff0.ReadTable(in, f.huff)
 		if err != nil {
 			f.huff = nil // its state is not known
-			return nil, nil, false
+			return false
 		}
 		f.huff, f.huffDec, f.huffOK = s, *s.Decoder(), true
 		in = after
 	case !f.huffOK:
-		return nil, nil, false
+		return false
 	}
-	var err error
+	to, err := dst[:0:len(dst)], error(nil)
 	if l.streams == 1 {
-		lit, err = f.huffDec.Decompress1X(f.lit[:0:l.size], in)
+		to, err = f.huffDec.Decompress1X(to, in)
 	} else {
-		lit, err = f.huffDec.Decompress4X(f.lit[:0:l.size], in)
+		to, err = f.huffDec.Decompress4X(to, in)
 	}
-	if err != nil || len(lit) != l.size {
-		return nil, nil, false
-	}
-	return f.lit[:l.size], rest, true
+	return err == nil && len(to) == len(dst)
 }
 
 // sequenceCount reads how many sequences a block has, and in how many bytes.

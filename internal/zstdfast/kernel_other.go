@@ -1,0 +1,7 @@
+//go:build !amd64 || purego
+
+package zstdfast
+
+const hasKernel = false
+
+func (*run) kernel(_ []byte, _ int, _, _ []byte, _ int) {}
