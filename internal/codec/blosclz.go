@@ -13,7 +13,7 @@ const (
 // decodeBloscLZ decodes src into dst. It returns false if src is not a stream of
 // exactly that size. It may overwrite a few bytes between the length and the
 // capacity of dst.
-func decodeBloscLZ(dst, src []byte) bool { return decodeBloscLZBy(dst, src, hasBloscLZ) }
+func decodeBloscLZ(dst, src []byte) bool { return decodeBloscLZBy(dst, src, hasKernels) }
 
 // decodeBloscLZBy is decodeBloscLZ, with the kernel for what it can do or without.
 func decodeBloscLZBy(dst, src []byte, kernel bool) bool {

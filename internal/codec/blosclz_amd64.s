@@ -1,12 +1,12 @@
 //go:build amd64 && !purego
 
 #include "textflag.h"
+#include "go_asm.h"
+#include "lz_amd64.h"
 
-// AX length of the token's bytes, BX where they come from, CX control byte, DX bytes of
-// the token in src, SI &src, DI &dst, R8 end of dst, R9 tables, R10 32, R11 start of dst,
-// R12, R13 last places in dst and src for a token that is handled here, R14 distance.
+// CX is the control byte.
 
-// func bloscLZAVX2(t *bloscLZTables, dst, src []byte, o, p int) (o2, p2 int)
+// func bloscLZAVX2(t *lzTables, dst, src []byte, o, p int) (o2, p2 int)
 TEXT ·bloscLZAVX2(SB), NOSPLIT, $0-88
 	MOVQ t+0(FP), R9
 	MOVQ dst_base+8(FP), R11
@@ -19,7 +19,6 @@ TEXT ·bloscLZAVX2(SB), NOSPLIT, $0-88
 	LEAQ -32(R8), R12
 	LEAQ -40(SI)(R13*1), R13
 	ADDQ p+64(FP), SI
-	MOVL $32, R10
 
 	PCALIGN $32
 loop:
@@ -32,44 +31,36 @@ loop:
 	MOVL    (SI), AX
 	MOVBLZX AX, CX
 	LEAQ    (R9)(CX*8), DX
-	MOVBLZX 1(DX), BX
-	MOVWLZX 2(DX), R14
+	MOVBLZX bloscLZToken_shift(DX), BX
+	MOVWLZX bloscLZToken_dist(DX), R14
 	SHRXQ   BX, AX, BX
 	MOVBLZX BX, BX
 	ADDQ    BX, R14
 	SHRL    $8, AX
-	MOVBLZX 4(DX), R15
+	MOVBLZX bloscLZToken_more(DX), R15
 	ANDL    R15, AX
-	MOVBLZX 5(DX), R15
+	MOVBLZX bloscLZToken_n(DX), R15
 	ADDL    R15, AX
-	MOVBLZX (DX), DX
-	CMPL    R14, $0x2000
+	MOVBLZX bloscLZToken_size(DX), DX
+	CMPL    R14, $const_blzEscape+1
 	JEQ     far
 
 source:
+	ADDQ    SI, DX
 	MOVQ    DI, BX
-	SUBQ    R14, BX
-	CMPQ    BX, R11
+	MOVQ    DI, R10
+	SUBQ    R14, R10
+	CMPQ    R10, R11
 	JCS     done
 	LEAQ    1(SI), R15
 	CMPL    CX, $32
-	CMOVQCS R15, BX
+	CMOVQCS R15, R10
 	CMPL    AX, $32
 	JHI     long
-
-	// 32 bytes, of which a near match repeats the first.
-	CMPQ           R14, R10
-	CMOVQHI        R10, R14
-	SHLQ           $6, R14
-	VBROADCASTI128 (BX), Y0
-	VMOVDQU        (BX), Y1
-	VPSHUFB        2048(R9)(R14*1), Y0, Y0
-	VPSHUFB        2080(R9)(R14*1), Y1, Y1
-	VPOR           Y1, Y0, Y0
-	VMOVDQU        Y0, (DI)
-	ADDQ           AX, DI
-	ADDQ           DX, SI
-	JMP            loop
+	MATCH32
+	ADDQ    AX, DI
+	MOVQ    DX, SI
+	JMP     loop
 
 far:
 	MOVWLZX (SI)(DX*1), BX
@@ -78,89 +69,39 @@ far:
 	ADDL    $2, DX
 	JMP     source
 
-verylong:
+long:
+	CMPL AX, $264
+	JNE  room
 	LEAQ 2(SI), DX
 
 more:
 	CMPQ    DX, R13
 	JHI     done
-	MOVBLZX (DX), BX
+	MOVBLZX (DX), R10
 	INCQ    DX
-	ADDQ    BX, AX
-	CMPL    BX, $255
+	ADDQ    R10, AX
+	CMPL    R10, $255
 	JEQ     more
 	LEAQ    (R9)(CX*8), R15
-	MOVWLZX 2(R15), R14
-	MOVBLZX (DX), BX
+	MOVWLZX bloscLZToken_dist(R15), R14
+	MOVBLZX (DX), R10
 	INCQ    DX
-	ADDQ    BX, R14
-	CMPL    R14, $0x2000
+	ADDQ    R10, R14
+	CMPL    R14, $const_blzEscape+1
 	JNE     near
-	MOVWLZX (DX), BX
-	ROLW    $8, BX
-	ADDQ    BX, R14
+	MOVWLZX (DX), R10
+	ROLW    $8, R10
+	ADDQ    R10, R14
 	ADDQ    $2, DX
 
 near:
-	SUBQ SI, DX
-	MOVQ DI, BX
-	SUBQ R14, BX
-	CMPQ BX, R11
+	MOVQ BX, R10
+	SUBQ R14, R10
+	CMPQ R10, R11
 	JCS  done
-	JMP  room
-
-long:
-	CMPL AX, $264
-	JEQ  verylong
 
 room:
-	LEAQ 64(DI)(AX*1), R15
-	CMPQ R15, R8
-	JHI  done
-	CMPQ R14, R10
-	JCS  pattern
-	CMPQ R14, AX
-	JCS  overlap
-
-copy:
-	SUBQ $64, R15
-
-copy64:
-	VMOVDQU (BX), Y0
-	VMOVDQU Y0, (DI)
-	VMOVDQU 32(BX), Y1
-	VMOVDQU Y1, 32(DI)
-	ADDQ    $64, BX
-	ADDQ    $64, DI
-	CMPQ    DI, R15
-	JCS     copy64
-	MOVQ    R15, DI
-	ADDQ    DX, SI
-	JMP     loop
-
-overlap:
-	CMPQ AX, $512
-	JCS  copy
-	JMP  done
-
-pattern:
-	SUBQ           $64, R15
-	MOVBLZX        4160(R9)(R14*1), AX
-	SHLQ           $6, R14
-	VBROADCASTI128 (BX), Y0
-	VMOVDQU        (BX), Y1
-	VPSHUFB        2048(R9)(R14*1), Y0, Y0
-	VPSHUFB        2080(R9)(R14*1), Y1, Y1
-	VPOR           Y1, Y0, Y0
-
-pattern32:
-	VMOVDQU Y0, (DI)
-	ADDQ    AX, DI
-	CMPQ    DI, R15
-	JCS     pattern32
-	MOVQ    R15, DI
-	ADDQ    DX, SI
-	JMP     loop
+	MATCH
 
 done:
 	VZEROUPPER
