@@ -59,6 +59,13 @@ copy:                                     \
 pattern:                                  \
 	MOVBLZX lzTables_steps(R9)(R14*1), AX \
 	MOVQ    BX, DI                        \
+	CMPQ    R14, $8                       \
+	JHI     wide                          \
+	SHLQ    $6, R14                       \
+	VPBROADCASTQ (R10), Y0                \
+	VPSHUFB lzTables_masks(R9)(R14*1), Y0, Y0 \
+	JMP     repeat                        \
+wide:                                     \
 	MATCH32                               \
 repeat:                                   \
 	VMOVDQU Y0, (DI)                      \
