@@ -16,7 +16,7 @@ func TestRunsAmongPlanes(t *testing.T) {
 	kinds := []func(i int) byte{
 		func(int) byte { return 0 },
 		func(int) byte { return 0x41 },
-		func(int) byte { return byte(rand.Uint32()) }, //nolint:gosec // data, no secrets
+		func(int) byte { return byte(rand.Uint32()) },
 		func(i int) byte { return byte(i >> 5) },
 	}
 	for _, width := range []int{2, 4, 8} {

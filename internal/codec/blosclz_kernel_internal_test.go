@@ -54,6 +54,7 @@ func appendBloscLZMatch(stream []byte, n, dist int) []byte {
 }
 
 func bloscLZBoth(tb testing.TB, src []byte, size, spare int) []byte {
+	tb.Helper()
 	return both(tb, size, spare, func(dst []byte, kernel bool) bool { return decodeBloscLZBy(dst, src, kernel) })
 }
 

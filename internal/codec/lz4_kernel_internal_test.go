@@ -48,6 +48,7 @@ func appendLZ4Length(stream []byte, n int) []byte {
 }
 
 func lz4Both(tb testing.TB, src []byte, size, spare int) []byte {
+	tb.Helper()
 	return both(tb, size, spare, func(dst []byte, kernel bool) bool {
 		ok, err := decodeLZ4By(dst, src, nil, kernel)
 		return ok && err == nil

@@ -42,7 +42,7 @@ func TestBounds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var dec Decoder
-			r := rand.New(rand.NewPCG(4, 6)) //nolint:gosec // data, no secrets
+			r := rand.New(rand.NewPCG(4, 6))
 			for range 60 {
 				stream, want := c.stream(r, 1+r.IntN(3000))
 				for cut := range 4 {
