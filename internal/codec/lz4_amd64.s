@@ -14,18 +14,20 @@ TEXT ·lz4AVX2(SB), NOSPLIT, $0-72
 	MOVQ R11, DI
 	ADDQ R11, R8
 	LEAQ -64(R8), R12
-	LEAQ -65(SI)(R13*1), R13
+	LEAQ -64(SI)(R13*1), R13
 
 	PCALIGN $32
 loop:
+	MOVL $0x8000, R15 // bit 15, which half a token of 15 selects
+
+next:
 	CMPQ    DI, R12
 	JHI     done
 	CMPQ    SI, R13
 	JHI     done
 	MOVBLZX (SI), AX
-	MOVQ    SI, R15
+	LEAQ    3(SI), DX
 	MOVL    AX, CX
-	ANDL    $15, AX
 	MOVQ    R12, BX
 	SHRL    $4, CX
 	CMOVQNE DI, BX // no literals go elsewhere, lest the match waits for them
@@ -33,57 +35,63 @@ loop:
 	JEQ     literals
 	VMOVDQU 1(SI), X0
 	VMOVDQU X0, (BX)
-	ADDQ    CX, SI
 	LEAQ    (DI)(CX*1), BX
 
 match:
-	// The distance is 1(SI); the byte behind it belongs to the length if AX is 15.
-	MOVWLZX 1(SI), R14
-	MOVBLZX 3(SI), DX
-	CMPL    AX, $15
-	SBBQ    $-4, SI
-	CMPL    AX, $15
+	// At DX+CX is the byte behind the distance, which is part of the length if that is
+	// 15 in the token. What leads to the next token is kept short.
+	MOVWLZX -2(DX)(CX*1), R14
+	MOVBLZX (DX)(CX*1), R10
+	BTW     AX, R15
+	ADCQ    CX, DX
+	BTW     AX, R15
 	SBBL    CX, CX
-	ANDNL   DX, CX, DX
-	LEAL    4(AX)(DX*1), AX
+	ANDL    R10, CX
+	ANDL    $15, AX
+	LEAL    4(AX)(CX*1), AX
 	MOVQ    BX, R10
 	SUBQ    R14, R10
 	CMPQ    R10, R11
-	JCS     undone
+	JCS     done
 	TESTL   R14, R14
-	JEQ     undone
+	JEQ     done
 	CMPL    AX, $32
 	JHI     long
 	MATCH32
 	LEAQ    (BX)(AX*1), DI
-	JMP     loop
+	MOVQ    DX, SI
+	JMP     next
 
 literals:
-	MOVBLZX 1(SI), BX
-	INCQ    SI
+	SUBQ $2, DX
+
+morelits:
+	MOVBLZX (DX), BX
+	INCQ    DX
 	ADDQ    BX, CX
-	CMPQ    SI, R13
-	JHI     undone
+	CMPQ    DX, R13
+	JHI     done
 	CMPL    BX, $255
-	JEQ     literals
-	LEAQ    1(SI), DX
-	ADDQ    CX, SI
-	CMPQ    SI, R13
-	JHI     undone
+	JEQ     morelits
+	LEAQ    (DX)(CX*1), R14
+	CMPQ    R14, R13
+	JHI     done
 	LEAQ    (DI)(CX*1), BX
 	CMPQ    BX, R12
-	JHI     undone
-	MOVQ    DI, R14
+	JHI     done
+	MOVQ    DI, R10
 
 literals64:
 	VMOVDQU (DX), Y0
-	VMOVDQU Y0, (R14)
+	VMOVDQU Y0, (R10)
 	VMOVDQU 32(DX), Y1
-	VMOVDQU Y1, 32(R14)
+	VMOVDQU Y1, 32(R10)
 	ADDQ    $64, DX
-	ADDQ    $64, R14
-	CMPQ    R14, BX
+	ADDQ    $64, R10
+	CMPQ    R10, BX
 	JCS     literals64
+	LEAQ    2(R14), DX
+	XORL    CX, CX
 	JMP     match
 
 long:
@@ -91,21 +99,16 @@ long:
 	JNE  room
 
 more:
-	MOVBLZX (SI), CX
-	INCQ    SI
+	MOVBLZX (DX), CX
+	INCQ    DX
 	ADDQ    CX, AX
-	CMPQ    SI, R13
-	JHI     undone
+	CMPQ    DX, R13
+	JHI     done
 	CMPL    CX, $255
 	JEQ     more
 
 room:
-	MOVQ SI, DX
-	MOVQ R15, SI
 	MATCH
-
-undone:
-	MOVQ R15, SI
 
 done:
 	VZEROUPPER
