@@ -183,8 +183,12 @@ func (w *worker) stream(dst, src []byte, p *pipeline) (int, error) {
 	src = src[4:]
 	switch {
 	case size <= 0:
-		n, err := run(dst, src, size, p.h.Extended)
-		return 4 + n, err
+		v, n, err := run(src, size, p.h.Extended)
+		if err != nil {
+			return 0, err
+		}
+		fill(dst, []byte{v})
+		return 4 + n, nil
 	case size > len(src):
 		return 0, errCut
 	case size == len(dst):
@@ -197,24 +201,22 @@ func (w *worker) stream(dst, src []byte, p *pipeline) (int, error) {
 	return 4 + size, nil
 }
 
-// run fills dst with one repeated byte, which a stream with a length of zero or less
-// stands for. It returns the number of bytes of src that it used.
-func run(dst, src []byte, size int, extended bool) (int, error) {
+// run returns the byte that a stream with a length of zero or less repeats, and the
+// number of bytes of src that it used.
+func run(src []byte, size int, extended bool) (v byte, n int, err error) {
 	switch {
 	case !extended:
-		return 0, errRun1
+		return 0, 0, errRun1
 	case size == 0:
-		clear(dst)
-		return 0, nil
+		return 0, 0, nil
 	case size < -255:
-		return 0, errRunValue
+		return 0, 0, errRunValue
 	case len(src) < 1:
-		return 0, errCut
+		return 0, 0, errCut
 	case src[0]&1 == 0:
-		return 0, errRunToken
+		return 0, 0, errRunToken
 	}
-	fill(dst, []byte{byte(-size & 0xff)})
-	return 1, nil
+	return byte(-size), 1, nil
 }
 
 // vlBlock decodes a block of a VL chunk: one stream, as long as src.

@@ -13,25 +13,45 @@ func (p *pipeline) gathers(streams int) bool {
 	return p.n == 1 && p.steps[0].id == Shuffle && p.steps[0].width == streams && filter.Gathers(streams)
 }
 
+// merged is how many elements are merged at a time if one of their planes is a run: so
+// much of it stands for all of it.
+const merged = 4 << 10
+
 // gather is block for streams that are planes. Stored ones are not copied: the planes are
-// merged from where they lie.
+// merged from where they lie. Of runs only a piece is made.
 func (w *worker) gather(dst, src []byte, p *pipeline, streams int) error {
 	var planes [filter.MaxPlanes][]byte
 	size := len(dst) / streams
-	step := (size+63)&^63 + skew
+	step, piece := (size+63)&^63+skew, size
 	buf := w.buffer(step * streams)
 	for j := range streams {
-		if len(src) >= 4 && le32(src) == size && size <= len(src)-4 {
+		length := 1
+		if len(src) >= 4 {
+			length = le32(src)
+		}
+		if length == size && size <= len(src)-4 {
 			planes[j], src = src[4:4+size], src[4+size:]
 			continue
 		}
 		at := buf[j*step:][: size : size+spare]
+		if length <= 0 {
+			piece = min(size, merged)
+			at = at[:piece]
+		}
 		n, err := w.stream(at, src, p)
 		if err != nil {
 			return err
 		}
 		planes[j], src = at, src[n:]
 	}
-	filter.Gather(dst, &planes, streams)
+	for off := 0; off < size; off += piece {
+		at, n := planes, min(piece, size-off)
+		for j := range streams {
+			if len(at[j]) == size {
+				at[j] = at[j][off:]
+			}
+		}
+		filter.Gather(dst[off*streams:][:n*streams], &at, streams)
+	}
 	return nil
 }

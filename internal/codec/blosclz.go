@@ -15,7 +15,10 @@ const (
 // decodeBloscLZ decodes src into dst. It returns false if src is not a stream of
 // exactly that size. It may overwrite a few bytes between the length and the
 // capacity of dst.
-func decodeBloscLZ(dst, src []byte) bool {
+func decodeBloscLZ(dst, src []byte) bool { return decodeBloscLZBy(dst, src, hasKernels) }
+
+// decodeBloscLZBy is decodeBloscLZ, with the kernel for what it can do or without.
+func decodeBloscLZBy(dst, src []byte, kernel bool) bool {
 	if len(src) == 0 {
 		return false
 	}
@@ -37,36 +40,37 @@ func decodeBloscLZ(dst, src []byte) bool {
 			if p >= len(src) || o > end {
 				return o == end
 			}
-			ctrl = int(src[p])
-			p++
-			continue
-		}
-		// Most matches are near, and at most 263 bytes long: those are read here.
-		n, dist, q, ok := ctrl>>5+2, ctrl&31<<8, p, false
-		if len(src)-p >= 3 {
-			b := (*[3]byte)(src[p:])
-			if n < 9 {
-				dist, q, ok = dist+int(b[0])+1, p+1, true
-			} else {
-				n, dist, q, ok = n+int(b[0]), dist+int(b[1])+1, p+2, b[0] < 255
-			}
-		}
-		if !ok || dist == blzEscape+1 {
-			n, dist, q = bloscLZMatch(src, p, ctrl)
-		}
-		// A stream never ends with a match: C stops before it copies.
-		if n > end-o || dist > o || q >= len(src) {
-			return false
-		}
-		p = q + 1
-		ctrl = int(src[q])
-		if n <= 32 && dist >= 16 && len(dst)-o >= 32 {
-			*(*[16]byte)(dst[o:]) = *(*[16]byte)(dst[o-dist:])
-			*(*[16]byte)(dst[o+16:]) = *(*[16]byte)(dst[o-dist+16:])
 		} else {
-			lzcopy.Match(dst, o, dist, n)
+			// Most matches are near, and at most 263 bytes long: those are read here.
+			n, dist, q, ok := ctrl>>5+2, ctrl&31<<8, p, false
+			if len(src)-p >= 3 {
+				b := (*[3]byte)(src[p:])
+				if n < 9 {
+					dist, q, ok = dist+int(b[0])+1, p+1, true
+				} else {
+					n, dist, q, ok = n+int(b[0]), dist+int(b[1])+1, p+2, b[0] < 255
+				}
+			}
+			if !ok || dist == blzEscape+1 {
+				n, dist, q = bloscLZMatch(src, p, ctrl)
+			}
+			// A stream never ends with a match: C stops before it copies.
+			if n > end-o || dist > o || q >= len(src) {
+				return false
+			}
+			if n <= 32 && dist >= 16 && len(dst)-o >= 32 {
+				*(*[16]byte)(dst[o:]) = *(*[16]byte)(dst[o-dist:])
+				*(*[16]byte)(dst[o+16:]) = *(*[16]byte)(dst[o-dist+16:])
+			} else {
+				lzcopy.Match(dst, o, dist, n)
+			}
+			o, p = o+n, q
 		}
-		o += n
+		if kernel && len(dst)-o >= bloscLZRoom && len(src)-p >= bloscLZRoom {
+			o, p = bloscLZKernel(dst, src, o, p)
+		}
+		ctrl = int(src[p])
+		p++
 	}
 }
 

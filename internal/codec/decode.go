@@ -62,10 +62,22 @@ func (d *Decoder) Decode(id ID, dst, src, dict []byte) error {
 	return nil
 }
 
-func decodeLZ4(dst, src, dict []byte) (bool, error) {
+func decodeLZ4(dst, src, dict []byte) (bool, error) { return decodeLZ4By(dst, src, dict, hasKernels) }
+
+// decodeLZ4By is decodeLZ4, with the kernel for what it can do or without. What it leaves,
+// the library decodes, with the result so far as its dictionary.
+func decodeLZ4By(dst, src, dict []byte, kernel bool) (bool, error) {
 	if len(dst) == 0 {
 		// Only one stream decodes to nothing: a token without literals.
 		return len(src) == 1 && src[0] == 0, nil
+	}
+	end := len(dst)
+	if kernel && len(dict) == 0 && end >= lz4Room && len(src) >= lz4Room {
+		o, p := lz4Kernel(dst[:min(cap(dst), end+Slack)], src)
+		if o > end {
+			return false, nil
+		}
+		dst, src, dict = dst[o:], src[p:], dst[max(0, o-lz4MaxDist):o]
 	}
 	n, err := lz4.UncompressBlockWithDict(src, dst[:len(dst):len(dst)], dict)
 	return n == len(dst), err
