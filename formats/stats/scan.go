@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/farread/farread/formats/internal/ordered"
+	"github.com/farread/farread/internal/minmax"
 )
 
 // Of returns the Stat of the items in p, decoded bytes of the array. A rest that is
@@ -124,6 +125,7 @@ func scan[W ordered.Word](s *sum, p []byte, n int) {
 	var buf [ordered.Tile]W
 	for i := 0; i < n; i += ordered.Tile {
 		tile := ordered.Load(&buf, p[i*s.c.stride:], s.c.stride, min(n-i, ordered.Tile), s.c.num.BigEndian)
+		tile = scanVectors(s, tile)
 		switch s.c.num.Kind {
 		case ordered.Bool:
 			scanBools(s, tile)
@@ -133,6 +135,46 @@ func scan[W ordered.Word](s *sum, p []byte, n int) {
 			scanInts(s, tile)
 		}
 	}
+}
+
+// scanVectors adds items of four or eight bytes, several at a time, if none of them is NaN.
+// It returns those that it has not added.
+func scanVectors[W ordered.Word](s *sum, items []W) []W {
+	n := 0
+	switch items := any(items).(type) {
+	case []uint32:
+		n = scanKeys(s, items)
+	case []uint64:
+		n = scanKeys(s, items)
+	}
+	return items[n:]
+}
+
+// scanKeys adds the first items, and returns how many.
+func scanKeys[W minmax.Word](s *sum, items []W) int {
+	sign := W(s.c.num.Sign())
+	var o minmax.Order[W]
+	switch s.c.num.Kind {
+	case ordered.Bool:
+		return 0
+	case ordered.Float:
+		o.Neg = sign - 1
+	case ordered.Uint:
+		o.Flip = sign
+	case ordered.Int, ordered.Time: // as they are
+	}
+	e, n := minmax.Scan(items, o, W(s.c.fill[0]), W(s.c.fillMask[0]))
+	if n == 0 {
+		return 0
+	}
+	lo, hi := uint64(W(e.Lo)^sign), uint64(W(e.Hi)^sign)
+	if lo < s.dlo || hi > s.dhi {
+		return 0
+	}
+	s.note(lo)
+	s.note(hi)
+	s.fill += int64(e.Equal)
+	return n
 }
 
 // scanLanes adds items of one or two bytes, several at a time. It returns how many: all

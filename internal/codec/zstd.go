@@ -83,6 +83,7 @@ type zstdEncoder struct {
 	level zstd.EncoderLevel
 	dict  []byte
 	out   []byte
+	probe prober
 }
 
 // zstdLevel maps Blosc's levels. C maps them to 1, 3, 5 ... 13, 20 and 22 of libzstd;
@@ -102,6 +103,9 @@ func zstdLevel(level int, dict bool) zstd.EncoderLevel {
 
 func (z *zstdEncoder) encode(level int, dst, src, dict []byte) (int, error) {
 	l := zstdLevel(level, len(dict) != 0)
+	if l == zstd.SpeedFastest && len(dict) == 0 && len(dst) < len(src) && z.probe.incompressible(src) {
+		return 0, nil
+	}
 	if z.lib == nil || z.level != l || !bytes.Equal(z.dict, dict) {
 		own := bytes.Clone(dict)
 		opts := []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(l), zstd.WithEncoderCRC(false),
