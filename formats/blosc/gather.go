@@ -13,11 +13,19 @@ func (p *pipeline) gathers(streams int) bool {
 	return p.n == 1 && p.steps[0].id == Shuffle && p.steps[0].width == streams && filter.Gathers(streams)
 }
 
-// gather is block for streams that are planes. Stored ones are not copied: the planes are
-// merged from where they lie.
+// gather is block for streams that are planes.
 func (w *worker) gather(dst, src []byte, p *pipeline, streams int) error {
 	var planes [filter.MaxPlanes][]byte
-	size := len(dst) / streams
+	if err := w.planes(&planes, src, p, streams, len(dst)/streams); err != nil {
+		return err
+	}
+	filter.Gather(dst, &planes, streams)
+	return nil
+}
+
+// planes decodes the planes of a block, of size bytes each. Stored ones are not copied: they
+// stay where they lie in src.
+func (w *worker) planes(planes *[filter.MaxPlanes][]byte, src []byte, p *pipeline, streams, size int) error {
 	step := (size+63)&^63 + skew
 	buf := w.buffer(step * streams)
 	for j := range streams {
@@ -32,6 +40,5 @@ func (w *worker) gather(dst, src []byte, p *pipeline, streams int) error {
 		}
 		planes[j], src = at, src[n:]
 	}
-	filter.Gather(dst, &planes, streams)
 	return nil
 }
