@@ -207,10 +207,12 @@ func TestFillOfFileChangedMeanwhile(t *testing.T) {
 		change  func(path string) error
 		survive bool // the old bytes are still there
 	}{
-		"written":  {func(p string) error { return os.WriteFile(p, make([]byte, 1001), 0o600) }, false},
-		"cut":      {func(p string) error { return os.Truncate(p, 600) }, false},
-		"replaced": {func(p string) error { return errors.Join(os.WriteFile(p+"2", make([]byte, 1000), 0o600), os.Rename(p+"2", p)) }, true},
-		"removed":  {os.Remove, true},
+		"written": {func(p string) error { return os.WriteFile(p, make([]byte, 1001), 0o600) }, false},
+		"cut":     {func(p string) error { return os.Truncate(p, 600) }, false},
+		"replaced": {func(p string) error {
+			return errors.Join(os.WriteFile(p+"2", make([]byte, 1000), 0o600), os.Rename(p+"2", p))
+		}, true},
+		"removed": {os.Remove, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for n := 1; ; n++ {
