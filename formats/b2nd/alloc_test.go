@@ -21,7 +21,7 @@ import (
 func TestSliceAllocates(t *testing.T) { //nolint:paralleltest // it counts allocations
 	const rows, columns, longer = 256, 256, 12
 	data := make([]byte, 4*rows*columns)
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // no secrets
+	r := rand.New(rand.NewPCG(1, 2))
 	for i := range data {
 		if data[i] = byte(i >> 8); i%4 < 2 {
 			data[i] = byte(r.Uint32())

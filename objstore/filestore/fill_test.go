@@ -188,9 +188,9 @@ func TestFillOfChangedFile(t *testing.T) {
 // A meanwhile is a context that does something when it is asked for the n-th time whether
 // it has ended, as a read does before each span.
 type meanwhile struct {
-	context.Context
-	n  int
-	do func()
+	context.Context //nolint:containedctx // this is one
+	n               int
+	do              func()
 }
 
 func (c *meanwhile) Err() error {
