@@ -31,6 +31,7 @@ type cube struct {
 	series    series
 	shape     []int64
 	nbytes    int64
+	codec     blosc.Codec
 
 	chunk, block []int // shapes for our file; nil: the peer's
 }
@@ -45,7 +46,7 @@ func (b *bench) newCube(name string, s series, shape ...int64) (*cube, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cube{dir: dir, name: name, series: s, shape: shape, nbytes: int64(s.typesize)}
+	c := &cube{dir: dir, name: name, series: s, shape: shape, nbytes: int64(s.typesize), codec: blosc.Zstd}
 	for _, n := range shape {
 		c.nbytes *= n
 	}
@@ -109,7 +110,7 @@ func (c *cube) pack(ctx context.Context, level, parallel int) error {
 		return err
 	}
 	defer w.Abort()
-	o := b2nd.WriteOptions{Encode: blosc.EncodeOptions{Codec: blosc.Zstd, Level: level}, Parallel: parallel}
+	o := b2nd.WriteOptions{Encode: blosc.EncodeOptions{Codec: c.codec, Level: level}, Parallel: parallel}
 	if err := arrays[0].Write(ctx, w, pack.ArrayWrite{Write: o, ChunkShape: c.chunk, BlockShape: c.block}); err != nil {
 		return err
 	}

@@ -145,7 +145,7 @@ func gulpRead(ctx context.Context, b *bench) ([]row, error) {
 		against("gulp read of bytes, one frame a call, os.File", "frames", k, one[0], one[1], 2),
 		against("same, opened by its path as an object", "frames", k, one[2], one[1], 2),
 	}
-	rs[1].note = "pinned: each request compares inode, size and time before and after"
+	rs[1].note = "pinned: each request compares inode, size and time after its reads"
 	rs[3].note = rs[1].note
 	return rs, nil
 }

@@ -127,6 +127,7 @@ func jobs() []job {
 		{"blosc-filter", bloscFilter},
 		{"npy-to-b2nd", npyToB2nd},
 		{"local-slices", localSlices},
+		{"whole-array", wholeArray},
 		{"sorted-column", sortedColumn},
 		{"analyze-local", analyzeLocal},
 		{"analyze-afar", analyzeAfar},

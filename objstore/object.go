@@ -469,6 +469,9 @@ func (o *object) sift(spans []rangeio.Span, fill bool) (rest []rangeio.Span, ind
 			}
 			continue
 		}
+		if rest == nil {
+			rest, index = make([]rangeio.Span, 0, len(spans)-i), make([]int, 0, len(spans)-i)
+		}
 		rest, index = append(rest, s), append(index, i)
 	}
 	return o.onDisk(rest, index, fill)

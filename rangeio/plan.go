@@ -190,7 +190,7 @@ func choose(work []subspan, p Policy) []bool {
 		i int
 		n int64
 	}
-	var gaps []gap
+	gaps := make([]gap, 0, len(work))
 	var wanted, dropped int64
 	requests := len(work)
 	reach := int64(0) // end of everything so far: a subspan inside it leaves no gap

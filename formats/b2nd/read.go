@@ -73,7 +73,8 @@ func (a *Array) read(ctx context.Context, dst []byte, box Box, off, size int) er
 		if wants = r.cached(wants); len(wants) == 0 {
 			return nil
 		}
-		return a.f.EachConcurrent(ctx, wants, func(want, block int, p []byte) error { return r.done(&wants[want], block, p) })
+		return a.f.EachCut(ctx, wants, func(want, block, n int) (blosc.Cut, bool) { return r.cut(&wants[want], block, n) },
+			func(want, block int, p []byte) error { return r.done(&wants[want], block, p) })
 	})
 }
 
@@ -237,15 +238,24 @@ func (r *sliceRead) done(w *cframe.Want, block int, p []byte) error {
 
 // place copies the selected items of block k, in the chunk at s.origin, to dst.
 func (r *sliceRead) place(s *scratch, k int, p []byte) {
+	if src, dst, ok := r.locate(s, k); ok {
+		nd.Copy(r.dst, dst, r.strides, p, src, s.srcStep, s.part.N, r.size)
+	}
+}
+
+// locate finds the selected items of block k, in the chunk at s.origin: the places of the first
+// one in the block and in dst. s.part.N has how many there are along each axis, s.srcStep how
+// far apart they are in the block. ok is false if there are none.
+func (r *sliceRead) locate(s *scratch, k int) (src, dst int64, ok bool) {
 	g := r.a.g
 	g.blockOrigin(s.lo, s.origin, int64(k))
 	for i, lo := range s.lo {
 		s.hi[i] = min(lo+g.block[i], s.origin[i]+g.chunk[i], g.shape[i])
 	}
 	if !r.box.Part(&s.part, s.lo, s.hi) {
-		return
+		return 0, 0, false
 	}
-	src, dst, step := int64(r.off), int64(0), int64(g.item)
+	src, step := int64(r.off), int64(g.item)
 	for i := len(s.lo) - 1; i >= 0; i-- {
 		src += s.part.At[i] * step
 		dst += s.part.Out[i] * r.strides[i]
@@ -255,7 +265,7 @@ func (r *sliceRead) place(s *scratch, k int, p []byte) {
 		}
 		step *= g.block[i]
 	}
-	nd.Copy(r.dst, dst, r.strides, p, src, s.srcStep, s.part.N, r.size)
+	return src, dst, true
 }
 
 // clearPart zeroes the part p of dst, an array of the shape counts.

@@ -259,7 +259,7 @@ func (o DecodeOptions) DecodeBlock(dst []byte, x *Index, i int, src, first, dict
 	if i < 0 || i >= h.Blocks() {
 		return fail("block", -1, formats.ErrNoEntry, "block %d of %d", i, h.Blocks())
 	}
-	if err := x.checkBlock(dst, i, src, first, dict); err != nil {
+	if err := x.checkBlock(len(dst), i, src, first, dict); err != nil {
 		return err
 	}
 	dst = dst[:len(dst):len(dst)]
@@ -286,8 +286,8 @@ func (o DecodeOptions) DecodeBlock(dst []byte, x *Index, i int, src, first, dict
 	return inBlock(err, i, -1)
 }
 
-// checkBlock compares the arguments of DecodeBlock with the index.
-func (x *Index) checkBlock(dst []byte, i int, src, first, dict []byte) error {
+// checkBlock compares the arguments of DecodeBlock with the index. size is the length of dst.
+func (x *Index) checkBlock(size, i int, src, first, dict []byte) error {
 	_, n := x.Block(i)
 	if len(src) != n {
 		return corrupt("block", -1, "block %d of %d bytes is given %d", i, n, len(src))
@@ -300,11 +300,11 @@ func (x *Index) checkBlock(dst []byte, i int, src, first, dict []byte) error {
 		}
 	}
 	switch {
-	case len(dst) != want:
-		return corrupt("block", -1, "block %d of %d decoded bytes is given a buffer of %d", i, want, len(dst))
+	case size != want:
+		return corrupt("block", -1, "block %d of %d decoded bytes is given a buffer of %d", i, want, size)
 	case len(dict) != x.dict:
 		return corrupt("block", -1, "dictionary of %d bytes is given %d", x.dict, len(dict))
-	case i > 0 && x.NeedsFirst() && len(first) < len(dst):
+	case i > 0 && x.NeedsFirst() && len(first) < size:
 		return corrupt("block", -1, "block %d without the decoded first block", i)
 	}
 	return nil

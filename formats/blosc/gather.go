@@ -17,11 +17,30 @@ func (p *pipeline) gathers(streams int) bool {
 // much of it stands for all of it.
 const merged = 4 << 10
 
-// gather is block for streams that are planes. Stored ones are not copied: the planes are
-// merged from where they lie. Of runs only a piece is made.
+// gather is block for streams that are planes.
 func (w *worker) gather(dst, src []byte, p *pipeline, streams int) error {
 	var planes [filter.MaxPlanes][]byte
 	size := len(dst) / streams
+	piece, err := w.planes(&planes, src, p, streams, size, min(size, merged))
+	if err != nil {
+		return err
+	}
+	for off := 0; off < size; off += piece {
+		at, n := planes, min(piece, size-off)
+		for j := range streams {
+			if len(at[j]) == size {
+				at[j] = at[j][off:]
+			}
+		}
+		filter.Gather(dst[off*streams:][:n*streams], &at, streams)
+	}
+	return nil
+}
+
+// planes decodes the planes of a block, of size bytes each. Stored ones are not copied: they
+// stay where they lie in src. Of runs only the first run bytes are made. It returns how many
+// elements all planes have, run or size.
+func (w *worker) planes(planes *[filter.MaxPlanes][]byte, src []byte, p *pipeline, streams, size, run int) (int, error) {
 	step, piece := (size+63)&^63+skew, size
 	buf := w.buffer(step * streams)
 	for j := range streams {
@@ -35,23 +54,14 @@ func (w *worker) gather(dst, src []byte, p *pipeline, streams int) error {
 		}
 		at := buf[j*step:][: size : size+spare]
 		if length <= 0 {
-			piece = min(size, merged)
-			at = at[:piece]
+			piece = run
+			at = at[:run]
 		}
 		n, err := w.stream(at, src, p)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		planes[j], src = at, src[n:]
 	}
-	for off := 0; off < size; off += piece {
-		at, n := planes, min(piece, size-off)
-		for j := range streams {
-			if len(at[j]) == size {
-				at[j] = at[j][off:]
-			}
-		}
-		filter.Gather(dst[off*streams:][:n*streams], &at, streams)
-	}
-	return nil
+	return piece, nil
 }

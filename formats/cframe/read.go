@@ -58,13 +58,24 @@ type Want struct {
 // encoded length fits its place. If the frame lacks a chunk or block, EachConcurrent
 // returns ErrNoEntry.
 func (f *Frame) EachConcurrent(ctx context.Context, wants []Want, done func(want, block int, p []byte) error) error {
-	return f.each(ctx, wants, nil, done)
+	return f.each(ctx, wants, hooks{}, done)
 }
 
-// each is EachConcurrent that calls headed, if it is not nil, with the header of each chunk
-// that has bytes in the frame, before its blocks: from several goroutines, and perhaps
-// twice.
-func (f *Frame) each(ctx context.Context, wants []Want, headed func(chunk int, h *blosc.Header), done func(want, block int, p []byte) error) error {
+// EachCut is EachConcurrent for who wants only parts of blocks. cut is called with each block
+// that is decoded alone, and its decoded bytes, from several goroutines at a time. If it
+// returns true, the rows of the Cut go where it says, and done is not called for this block.
+func (f *Frame) EachCut(ctx context.Context, wants []Want, cut func(want, block, n int) (blosc.Cut, bool), done func(want, block int, p []byte) error) error {
+	return f.each(ctx, wants, hooks{cut: cut}, done)
+}
+
+// hooks are what a caller of each may want besides decoded blocks.
+type hooks struct {
+	headed func(chunk int, h *blosc.Header)           // gets the header of each chunk that has bytes in the frame, before its blocks: from several goroutines, and perhaps twice
+	cut    func(want, block, n int) (blosc.Cut, bool) // see EachCut
+}
+
+// each is EachConcurrent with hooks.
+func (f *Frame) each(ctx context.Context, wants []Want, h hooks, done func(want, block int, p []byte) error) error {
 	if f.refused != nil {
 		return f.refused
 	}
@@ -77,7 +88,7 @@ func (f *Frame) each(ctx context.Context, wants []Want, headed func(chunk int, h
 		if err != nil {
 			return err
 		}
-		r := &reading{f: g, headed: headed, deliver: func(j *job, block, _ int, p []byte) error { return done(j.want, block, p) }}
+		r := &reading{f: g, hooks: h, deliver: func(j *job, block, _ int, p []byte) error { return done(j.want, block, p) }}
 		jobs := make([]job, 0, end-at)
 		for i := at; i < end; i++ {
 			j, err := g.newJob(i, &wants[i])
@@ -168,8 +179,8 @@ func chunkName(i int) string { return fmt.Sprintf("chunk %d", i) }
 type reading struct {
 	f       *Frame
 	deliver func(j *job, block, at int, p []byte) error // at: offset of the block in the decoded chunk
-	headed  func(chunk int, h *blosc.Header)            // see each
-	inside  int                                         // number of goroutines that decode one chunk
+	hooks
+	inside int // number of goroutines that decode one chunk
 
 	scratch []byte // memory of a plan
 
@@ -525,6 +536,11 @@ func (r *reading) block(c *begun, i, at int, p, first, dict []byte) error {
 	}
 	if h := c.x.Header(); h.Memcpyed && len(p) == n {
 		return r.give(c.j, i, at, p[:n:n])
+	}
+	if r.cut != nil && c.x.BlockLen(i) >= 0 {
+		if cut, ok := r.cut(c.j.want, i, n); ok {
+			return r.f.decodeOptions(1).DecodeCut(c.x, i, p, first, dict, cut)
+		}
 	}
 	dst := bufpool.Get(n)
 	defer bufpool.Put(dst)

@@ -114,14 +114,14 @@ func (f *Frame) verifyChunks(ctx context.Context, r *Report, progress formats.Pr
 	}
 	var mu sync.Mutex
 	var done int64
-	err := f.each(ctx, coded, func(chunk int, h *blosc.Header) {
+	err := f.each(ctx, coded, hooks{headed: func(chunk int, h *blosc.Header) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !counted[chunk] {
 			counted[chunk] = true
 			r.count(*h, true)
 		}
-	}, func(want, block int, p []byte) error {
+	}}, func(want, block int, p []byte) error {
 		if each != nil {
 			if err := each(coded[want].Chunk, block, p); err != nil {
 				return err

@@ -10,8 +10,9 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// Fill implements objstore.Filler. It looks at the file once before and once after
-// all reads, by the rules of Get and of its body.
+// Fill implements objstore.Filler. It reads a file that is kept open, and then looks once
+// at what the key leads to: if that is the same file, as it was when it was opened, the bytes
+// are those of the version. Otherwise Fill begins anew, by the rules of Get and of its body.
 func (b *Bucket) Fill(ctx context.Context, key string, spans []rangeio.Span, o objstore.GetOptions) (objstore.Info, error) {
 	info, err := b.fill(ctx, key, spans, o)
 	if err != nil {
@@ -22,12 +23,15 @@ func (b *Bucket) Fill(ctx context.Context, key string, spans []rangeio.Span, o o
 
 func (b *Bucket) fill(ctx context.Context, key string, spans []rangeio.Span, o objstore.GetOptions) (objstore.Info, error) {
 	o.Range = objstore.Range{}
+	if info, ok := b.fillKept(ctx, key, spans, o); ok {
+		return info, nil
+	}
 	r, info, err := b.get(ctx, key, o)
 	if err != nil {
 		return info, err
 	}
 	defer func() { _ = r.Close() }() // only read from
-	err = r.fill(ctx, spans)
+	err = b.read(ctx, r.k, spans)
 	if err == nil {
 		err = r.check() // after the reads, so that no changed byte passes
 	}
@@ -38,9 +42,27 @@ func (b *Bucket) fill(ctx context.Context, key string, spans []rangeio.Span, o o
 // time.
 func (b *Bucket) Slow() bool { return b.disk.Slow() }
 
-func (r *body) fill(ctx context.Context, spans []rangeio.Span) error {
-	return r.b.disk.Read(ctx, spans, func(s rangeio.Span) error {
-		n, err := r.k.f.ReadAt(s.P, s.Off)
+// fillKept fills spans from the file that is kept open for key. ok is false if there is none, if
+// it does not meet the conditions of o, or if the read failed: why, the usual way tells.
+func (b *Bucket) fillKept(ctx context.Context, key string, spans []rangeio.Span, o objstore.GetOptions) (info objstore.Info, ok bool) {
+	if o.VersionID != "" {
+		return objstore.Info{}, false
+	}
+	k := b.kept.take(key)
+	if k == nil {
+		return objstore.Info{}, false
+	}
+	defer func() { _ = b.kept.release(k) }() // only read from
+	if refuse(k.info, k.etag, o) != nil || b.read(ctx, k, spans) != nil || !k.stays() {
+		return objstore.Info{}, false
+	}
+	return k.was, true
+}
+
+// read fills spans from an open file.
+func (b *Bucket) read(ctx context.Context, k *kept, spans []rangeio.Span) error {
+	return b.disk.Read(ctx, spans, func(s rangeio.Span) error {
+		n, err := k.f.ReadAt(s.P, s.Off)
 		if errors.Is(err, io.EOF) {
 			err = fmt.Errorf("the file ends at %d: %w", s.Off+int64(n), objstore.ErrChanged)
 		}

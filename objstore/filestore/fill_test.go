@@ -185,6 +185,65 @@ func TestFillOfChangedFile(t *testing.T) {
 	}
 }
 
+// A meanwhile is a context that does something when it is asked for the n-th time whether
+// it has ended, as a read does before each span.
+type meanwhile struct {
+	context.Context //nolint:containedctx // this is one
+	n               int
+	do              func()
+}
+
+func (c *meanwhile) Err() error {
+	if c.n--; c.n == 0 {
+		c.do()
+	}
+	return c.Context.Err()
+}
+
+// TestFillOfFileChangedMeanwhile: whenever a file changes during a read, the read fails or
+// has none but old bytes, and if bytes of the file itself changed, it fails.
+func TestFillOfFileChangedMeanwhile(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change  func(path string) error
+		survive bool // the old bytes are still there
+	}{
+		"written": {func(p string) error { return os.WriteFile(p, make([]byte, 1001), 0o600) }, false},
+		"cut":     {func(p string) error { return os.Truncate(p, 600) }, false},
+		"replaced": {func(p string) error {
+			return errors.Join(os.WriteFile(p+"2", make([]byte, 1000), 0o600), os.Rename(p+"2", p))
+		}, true},
+		"removed": {os.Remove, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for n := 1; ; n++ {
+				path, data, o, _ := newFile(t, 1000)
+				spans := []rangeio.Span{{Off: 100, P: make([]byte, 10)}, {Off: 500, P: make([]byte, 10)}, {Off: 700, P: make([]byte, 10)}}
+				changed := false
+				err := o.ReadRanges(&meanwhile{t.Context(), n, func() {
+					changed = true
+					if err := tc.change(path); err != nil {
+						t.Fatal(err)
+					}
+				}}, spans)
+				if !changed {
+					if err != nil || n < len(spans) {
+						t.Errorf("%v, after %d questions", err, n-1)
+					}
+					return
+				}
+				if err == nil && !tc.survive {
+					t.Errorf("changed at question %d: no error", n)
+				}
+				for i, s := range spans {
+					if err == nil && !bytes.Equal(s.P, data[s.Off:s.End()]) {
+						t.Errorf("changed at question %d: span %d has other bytes", n, i)
+					}
+				}
+			}
+		})
+	}
+}
+
 // TestFillEnds: an ended context ends the read before it begins.
 func TestFillEnds(t *testing.T) {
 	_, _, o, _ := newFile(t, 1000)

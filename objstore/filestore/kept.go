@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/farread/farread/internal/lru"
+	"github.com/farread/farread/objstore"
 )
 
 const (
@@ -26,9 +27,10 @@ const (
 // bodies have given it back.
 type kept struct {
 	f     *os.File
-	info  fs.FileInfo // the file's state when it was opened
-	etag  string      // ETag for info
-	paths []string    // the folders below the bucket's that lead to it, and the file
+	info  fs.FileInfo   // the file's state when it was opened
+	etag  string        // ETag for info
+	was   objstore.Info // what describes info
+	paths []string      // the folders below the bucket's that lead to it, and the file
 
 	// Guarded by keeper.mu.
 	refs  int
@@ -146,7 +148,7 @@ func (b *Bucket) CloseIdleConnections() { b.kept.clear() }
 
 // keep puts a file on the list, unless a link leads to it.
 func (b *Bucket) keep(key, name string, k *kept) {
-	k.paths = b.paths(name)
+	k.paths, k.was = b.paths(name), describe(key, k.info, k.etag)
 	if _, ok := k.look(); ok {
 		b.kept.put(key, k)
 	}
