@@ -70,6 +70,12 @@ func key32(x float32) int32 {
 	return i ^ i>>31&math.MaxInt32
 }
 
+// order64 is f64Key of what is no NaN, without a branch.
+func order64(x float64) uint64 {
+	const sign = 1 << 63
+	return uint64(key64(x)) ^ sign
+}
+
 // binsF64 does binF64 for each bin, by a kernel where there is one.
 func binsF64(dst []stat, v []float64, size int) {
 	var some [16]sums.Bin
@@ -84,7 +90,11 @@ func binsF64(dst []stat, v []float64, size int) {
 				binF64(bin, &dst[i])
 				continue
 			}
-			dst[i] = stat{n: int64(size), valid: int64(size), min: f64Key(b.Lo), max: f64Key(b.Hi), first: f64Key(bin[0]), last: f64Key(bin[size-1]), sum: b.Sum, sq: b.Squares}
+			s := &dst[i] // no value is NaN
+			s.n, s.valid, s.big = int64(size), int64(size), nil
+			s.min, s.max = order64(b.Lo), order64(b.Hi)
+			s.first, s.last = order64(bin[0]), order64(bin[size-1])
+			s.sum, s.sq = b.Sum, b.Squares
 		}
 		dst, v = dst[n:], v[n*size:]
 	}
