@@ -26,30 +26,40 @@ const (
 
 // I16 adds up v, which is not empty, and its squares. The sums are exact.
 func I16(v []int16) Small16 {
-	return sum16(v, kernelSmalls, func(x int16) int64 { return int64(x) * int64(x) })
-}
-
-// I16Wrapped is I16 with squares that are cut to 16 bits before they are added.
-func I16Wrapped(v []int16) Small16 {
-	return sum16(v, kernelWrapped, func(x int16) int64 { return int64(x * x) })
-}
-
-func sum16(v []int16, kernel func(v []int16) Small16, square func(int16) int64) Small16 {
 	s := Small16{Lo: v[0], Hi: v[0]}
 	for fast && len(v) >= step16 {
 		n := min(len(v)&^(step16-1), most16)
-		p := kernel(v[:n])
-		s.Lo, s.Hi = min(s.Lo, p.Lo), max(s.Hi, p.Hi)
-		s.Sum += p.Sum
-		s.Squares += p.Squares
+		s.join(kernelSmalls(v[:n]))
 		v = v[n:]
 	}
 	for _, x := range v {
 		s.Lo, s.Hi = min(s.Lo, x), max(s.Hi, x)
 		s.Sum += int64(x)
-		s.Squares += square(x)
+		s.Squares += int64(x) * int64(x)
 	}
 	return s
+}
+
+// I16Wrapped is I16 with squares that are cut to 16 bits before they are added.
+func I16Wrapped(v []int16) Small16 {
+	s := Small16{Lo: v[0], Hi: v[0]}
+	for fast && len(v) >= step16 {
+		n := min(len(v)&^(step16-1), most16)
+		s.join(kernelWrapped(v[:n]))
+		v = v[n:]
+	}
+	for _, x := range v {
+		s.Lo, s.Hi = min(s.Lo, x), max(s.Hi, x)
+		s.Sum += int64(x)
+		s.Squares += int64(x * x)
+	}
+	return s
+}
+
+func (s *Small16) join(p Small16) {
+	s.Lo, s.Hi = min(s.Lo, p.Lo), max(s.Hi, p.Hi)
+	s.Sum += p.Sum
+	s.Squares += p.Squares
 }
 
 // Windows are the bounds and the sums of four windows, in the order of the windows.
