@@ -471,56 +471,6 @@ func (x *Builder) indexTrack() int32 {
 // held returns the memory of the pages.
 func (x *Builder) held() int64 { return x.b.Held() + x.sheets }
 
-// Between implements zoomcache.Interleaver. If the pages take too much memory, it
-// writes the longest sections into the file.
-func (x *Builder) Between(add func(track int32, payload ...[]byte) (int64, error)) error {
-	if queued, err := x.flushed(); queued || err != nil {
-		return err
-	}
-	x.grace = 0
-	defer x.goBehind()
-	for x.held() > x.o.MaxMemory {
-		s := x.longest()
-		if s == nil || s.Waiting() < leastExtent {
-			return nil
-		}
-		x.marks.spills(&x.b)
-		x.spilled += zoomcache.BlockHeaderLen + s.Waiting()
-		err := s.Spill(func(pieces ...[]byte) (int64, error) {
-			off, err := add(x.indexTrack(), pieces...)
-			return off + zoomcache.BlockHeaderLen, err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// longest is the section that holds the most memory.
-func (x *Builder) longest() *index.SectionBuilder {
-	var most *index.SectionBuilder
-	see := func(s *index.SectionBuilder) {
-		if s != nil && (most == nil || s.Waiting() > most.Waiting()) {
-			most = s
-		}
-	}
-	for _, t := range x.tracks {
-		see(t.runs)
-		for _, list := range [...][]*levelIndex{t.bins, t.level} {
-			for _, l := range list {
-				see(l.core)
-				see(l.ends)
-			}
-		}
-	}
-	return most
-}
-
-// Spilled returns the number of bytes of index packets that lie between the blocks of
-// the file, with their headers.
-func (x *Builder) Spilled() int64 { return x.spilled }
-
 // Finish implements zoomcache.Sink: it appends the index and its trailer, each in a packet
 // of a track that no header declares.
 func (x *Builder) Finish(end int64, add func(track int32, payload ...[]byte) (int64, error)) error {
