@@ -131,7 +131,7 @@ test: need-go ## all tests that need nothing but Go
 	@$(call test-purego)
 
 # What other processors run.
-test-purego = go test -tags purego $(TESTFLAGS) ./internal/filter ./internal/adler ./internal/zstdfast ./internal/minmax ./formats/stats ./analyze/internal/vec ./analyze/internal/exact
+test-purego = go test -tags purego $(TESTFLAGS) ./internal/filter ./internal/adler ./internal/zstdfast ./internal/minmax ./internal/sums ./formats/stats ./analyze/internal/vec ./analyze/internal/exact
 
 # What is in assembly for arm64, and what stands on it; no tests of more than a second or two
 # there, where an instruction takes ten.
@@ -276,8 +276,8 @@ lint-selftest: need-go ## prove that each layer rule of .golangci.yml bites
 
 .PHONY: generate-check
 generate-check: need-go ## generated assembly is what its generator makes
-	go generate ./internal/filter ./internal/adler ./internal/minmax ./analyze/internal/vec
-	git diff --exit-code -- internal/filter/kernels_amd64.go internal/filter/kernels_amd64.s internal/adler/sum_amd64.go internal/adler/sum_amd64.s internal/minmax/scan_amd64.go internal/minmax/scan_amd64.s analyze/internal/vec/vec_amd64.go analyze/internal/vec/vec_amd64.s
+	go generate ./internal/filter ./internal/adler ./internal/minmax ./internal/sums ./analyze/internal/vec
+	git diff --exit-code -- internal/filter/kernels_amd64.go internal/filter/kernels_amd64.s internal/adler/sum_amd64.go internal/adler/sum_amd64.s internal/minmax/scan_amd64.go internal/minmax/scan_amd64.s internal/sums/sums_amd64.go internal/sums/sums_amd64.s analyze/internal/vec/vec_amd64.go analyze/internal/vec/vec_amd64.s
 
 .PHONY: fmt
 fmt: need-go ## format the code

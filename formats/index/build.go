@@ -93,6 +93,9 @@ func (s *SectionBuilder) Len() int64 { return s.before + s.len }
 // Waiting returns the number of bytes of the pages in memory, which would be spilled.
 func (s *SectionBuilder) Waiting() int64 { return s.len }
 
+// Entries returns about the most by which the list of the pages grows when it is full.
+func (s *SectionBuilder) Entries() int64 { return pageSize * int64(len(s.pages)+64) }
+
 // Drop forgets the pages. Bytes that were spilled stay in the object, and Finish
 // lists them.
 func (s *SectionBuilder) Drop() {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/big"
 	"slices"
+
+	"github.com/farread/farread/internal/sums"
 )
 
 // An encodeFunc appends raw values, as differences if delta is set. It does not change
@@ -92,6 +94,8 @@ func encode8[T int8 | uint8](dst []byte, v []T, delta bool) []byte {
 func encode16[T int16 | uint16](dst []byte, v []T, delta bool) []byte {
 	dst, out := room(dst, 2*len(v))
 	if !delta {
+		k := sums.BigEndian16(out, v)
+		v, out = v[k:], out[2*k:]
 		for len(v) >= 4 && len(out) >= 8 { // unrolled: one check of bounds for four
 			a, o := v[:4], out[:8]
 			binary.BigEndian.PutUint16(o[0:], uint16(a[0]))
@@ -116,6 +120,8 @@ func encode16[T int16 | uint16](dst []byte, v []T, delta bool) []byte {
 func encode32[T int32 | uint32](dst []byte, v []T, delta bool) []byte {
 	dst, out := room(dst, 4*len(v))
 	if !delta {
+		k := sums.BigEndian32(out, v)
+		v, out = v[k:], out[4*k:]
 		for len(v) >= 4 && len(out) >= 16 { // unrolled: one check of bounds for four
 			a, o := v[:4], out[:16]
 			binary.BigEndian.PutUint32(o[0:], uint32(a[0]))
@@ -140,6 +146,8 @@ func encode32[T int32 | uint32](dst []byte, v []T, delta bool) []byte {
 func encode64[T int64 | uint64](dst []byte, v []T, delta bool) []byte {
 	dst, out := room(dst, 8*len(v))
 	if !delta {
+		k := sums.BigEndian64(out, v)
+		v, out = v[k:], out[8*k:]
 		for len(v) >= 4 && len(out) >= 32 { // unrolled: one check of bounds for four
 			a, o := v[:4], out[:32]
 			binary.BigEndian.PutUint64(o[0:], uint64(a[0]))
@@ -164,6 +172,8 @@ func encode64[T int64 | uint64](dst []byte, v []T, delta bool) []byte {
 func encodeF32(dst []byte, v []float32, delta bool) []byte {
 	dst, out := room(dst, 4*len(v))
 	if !delta {
+		k := sums.BigEndian32(out, v)
+		v, out = v[k:], out[4*k:]
 		for len(v) >= 4 && len(out) >= 16 { // unrolled: one check of bounds for four
 			a, o := v[:4], out[:16]
 			binary.BigEndian.PutUint32(o[0:], math.Float32bits(a[0]))
@@ -189,6 +199,8 @@ func encodeF32(dst []byte, v []float32, delta bool) []byte {
 func encodeF64(dst []byte, v []float64, delta bool) []byte {
 	dst, out := room(dst, 8*len(v))
 	if !delta {
+		k := sums.BigEndian64(out, v)
+		v, out = v[k:], out[8*k:]
 		for len(v) >= 4 && len(out) >= 32 { // unrolled: one check of bounds for four
 			a, o := v[:4], out[:32]
 			binary.BigEndian.PutUint64(o[0:], math.Float64bits(a[0]))

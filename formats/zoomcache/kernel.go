@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 	"math/big"
+
+	"github.com/farread/farread/internal/sums"
 )
 
 // An acc is one channel of a summary, in the type of the track. For Bool, mean is the
@@ -20,9 +22,10 @@ type kernel[T any] struct {
 	// window summarises one channel's values of one flush, of which there is at least
 	// one. stamps is nil at constant rate; dur is exit - entry.
 	window func(v []T, stamps []int64, dur int64) acc[T]
-	// pair does window for two windows of the same length at constant rate. It is nil
-	// if that is not faster.
-	pair func(v, u []T, dur int64) (a, b acc[T])
+	// many does window for the first windows of n values at constant rate, of which v has
+	// at least two, and returns how many it did: two or four. It is nil if that is not
+	// faster.
+	many func(v []T, n int, dur int64, out []acc[T]) int
 	// merge joins two summaries, a before b, whose durations are da and db.
 	merge func(a, b *acc[T], da, db int64) acc[T]
 	// body appends the bytes of one channel in a summary block. It is nil for numbers.
@@ -37,9 +40,9 @@ func kernelOf[T any](c Codec) kernel[T] {
 	case Bool:
 		k = kernel[bool]{window: windowBool, merge: mergeBool, body: bodyBool}
 	case F32:
-		k = kernel[float32]{window: windowF32, pair: pairF32, merge: mergeNumbers[float32]}
+		k = kernel[float32]{window: windowF32, many: manyF32, merge: mergeNumbers[float32]}
 	case F64:
-		k = kernel[float64]{window: windowF64, pair: pairF64, merge: mergeNumbers[float64]}
+		k = kernel[float64]{window: windowF64, many: manyF64, merge: mergeNumbers[float64]}
 	case Integer:
 		k = kernel[*big.Int]{window: windowBig, merge: mergeBig}
 	case Int, I64:
@@ -49,7 +52,7 @@ func kernelOf[T any](c Codec) kernel[T] {
 	case I8:
 		k = kernel[int8]{window: windowSmall[int8], merge: mergeNumbers[int8]}
 	case I16:
-		k = kernel[int16]{window: windowSmall[int16], merge: mergeNumbers[int16]}
+		k = kernel[int16]{window: windowI16, merge: mergeNumbers[int16]}
 	case I32:
 		k = kernel[int32]{window: windowSmall[int32], merge: mergeNumbers[int32]}
 	case U8:
@@ -126,6 +129,17 @@ func windowSmall[T int8 | int16 | int32 | uint8 | uint16 | uint32](v []T, stamps
 	}
 	a.min, a.max = lo, hi
 	a.finish(float64(sum), float64(squares), dur)
+	return a
+}
+
+// windowI16 is windowSmall of int16, by a kernel.
+func windowI16(v []int16, stamps []int64, dur int64) acc[int16] {
+	if stamps != nil || len(v) > exactSums {
+		return windowInts(v, stamps, dur)
+	}
+	s, x := sums.I16Wrapped(v), v[0] // x has no weight
+	a := acc[int16]{first: x, last: v[len(v)-1], min: s.Lo, max: s.Hi}
+	a.finish(float64(s.Sum-int64(x)), float64(s.Squares-int64(x*x)), dur)
 	return a
 }
 

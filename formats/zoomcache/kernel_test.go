@@ -3,6 +3,7 @@ package zoomcache
 import (
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -84,10 +85,15 @@ func checkKernel[T integer | float32 | float64](t *rapid.T, k Kind, gen *rapid.G
 	if got := w(v, nil, dur); !same(got, want) {
 		t.Fatalf("%s: %v at constant rate: %+v, want %+v", k, v, got, want)
 	}
-	if pair := kernelOf[T](Codec{Kind: k}).pair; pair != nil {
-		u := rapid.SliceOfN(gen, len(v), len(v)).Draw(t, "other values")
-		if a, b := pair(v, u, dur); !same(a, want) || !same(b, refWindow(u, nil, dur)) {
-			t.Fatalf("%s: %v and %v together: %+v, %+v", k, v, u, a, b)
+	if many := kernelOf[T](Codec{Kind: k}).many; many != nil {
+		n := len(v)
+		more := rapid.IntRange(2, 5).Draw(t, "windows") - 1
+		all := slices.Concat(v, rapid.SliceOfN(gen, more*n, more*n).Draw(t, "other values"))
+		out := make([]acc[T], 4)
+		for i := range many(all, n, dur, out) {
+			if u := all[i*n:][:n]; !same(out[i], refWindow(u, nil, dur)) {
+				t.Fatalf("%s: %v in windows of %d: window %d is %+v", k, all, n, i, out[i])
+			}
 		}
 	}
 	ones := make([]int64, len(v))

@@ -57,7 +57,7 @@ func (l *typedLane[T]) prepare(v []T, stamps []int64, n int) error {
 	b.per = max(values/(n*l.width), 1)
 	pieces := min(len(v)/(n*l.width*b.per), limit*batchPieces)
 	if pieces < 2 || limit == 1 {
-		l.preparePair(v, stamps, n)
+		l.prepareMany(v, stamps, n)
 		return nil
 	}
 	for len(w.pieces) < pieces {
@@ -73,7 +73,8 @@ func (l *typedLane[T]) prepare(v []T, stamps []int64, n int) error {
 	return par.Each(pieces, limit, func(i int) error {
 		p := &w.pieces[i]
 		p.payload, p.ends = p.payload[:0], p.ends[:0]
-		for k := i * b.per; k < (i+1)*b.per; k++ {
+		end, done := (i+1)*b.per, 0
+		for k := i * b.per; k < end; k++ {
 			win := v[k*n*l.width:][:n*l.width]
 			var at []int64
 			dur := int64(n - 1)
@@ -81,10 +82,12 @@ func (l *typedLane[T]) prepare(v []T, stamps []int64, n int) error {
 				at = stamps[k*n:][:n]
 				dur = at[n-1] - at[0]
 			}
-			if !l.pairs(stamps) || k+1-i*b.per == b.per && b.per%2 != 0 {
+			switch {
+			case k < done:
+			case k+1 < end && l.together(stamps):
+				done = k + l.k.many(v[k*n:end*n], n, dur, b.accs[k:])
+			default:
 				b.one[i] = l.summarise(b.accs[k*l.width:][:l.width], win, at, dur, b.one[i])
-			} else if (k-i*b.per)%2 == 0 {
-				b.accs[k], b.accs[k+1] = l.k.pair(win, v[(k+1)*n:][:n], dur)
 			}
 			if w.o.NoRaw {
 				continue
@@ -99,22 +102,21 @@ func (l *typedLane[T]) prepare(v []T, stamps []int64, n int) error {
 	})
 }
 
-// pairs reports whether windows can be summarised two at a time.
-func (l *typedLane[T]) pairs(stamps []int64) bool {
-	return l.k.pair != nil && l.width == 1 && stamps == nil
+// together reports whether several windows can be summarised at a time.
+func (l *typedLane[T]) together(stamps []int64) bool {
+	return l.k.many != nil && l.width == 1 && stamps == nil
 }
 
-// preparePair summarises the next two windows if v holds both.
-func (l *typedLane[T]) preparePair(v []T, stamps []int64, n int) {
-	if !l.pairs(stamps) || len(v) < 2*n {
+// prepareMany summarises the next windows if v holds several.
+func (l *typedLane[T]) prepareMany(v []T, stamps []int64, n int) {
+	if !l.together(stamps) || len(v) < 2*n {
 		return
 	}
 	b := &l.batch
-	if len(b.accs) < 2 {
-		b.accs = make([]acc[T], 2)
+	if len(b.accs) < 4 {
+		b.accs = make([]acc[T], 4)
 	}
-	b.accs[0], b.accs[1] = l.k.pair(v[:n], v[n:2*n], int64(n-1))
-	b.next, b.until, b.per = 0, 2, 0
+	b.next, b.until, b.per = 0, l.k.many(v, n, int64(n-1), b.accs), 0
 }
 
 // ready returns the payload of the next window if prepare has made it.

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/internal/sums"
 )
 
 // gatherBins sums up n interleaved samples, size of them in each bin. dst has one stat
@@ -12,7 +13,7 @@ func gatherBins(dst []stat, v *zoomcache.Values, width, size, n int) {
 	if width == 1 {
 		switch v.Kind {
 		case zoomcache.F64:
-			eachBin(dst, v.F64[:n], size, binF64)
+			binsF64(dst, v.F64[:n], size)
 			return
 		case zoomcache.F32:
 			eachBin(dst, v.F32[:n], size, binF32)
@@ -21,7 +22,7 @@ func gatherBins(dst []stat, v *zoomcache.Values, width, size, n int) {
 			eachBin(dst, v.I8[:n], size, func(v []int8, s *stat) { binSmall(v, s, 1, true) })
 			return
 		case zoomcache.I16:
-			eachBin(dst, v.I16[:n], size, func(v []int16, s *stat) { binSmall(v, s, 2, true) })
+			eachBin(dst, v.I16[:n], size, binI16)
 			return
 		case zoomcache.U8:
 			eachBin(dst, v.U8[:n], size, func(v []uint8, s *stat) { binSmall(v, s, 1, false) })
@@ -67,6 +68,37 @@ func key64(x float64) int64 {
 func key32(x float32) int32 {
 	i := int32(math.Float32bits(x))
 	return i ^ i>>31&math.MaxInt32
+}
+
+// order64 is f64Key of what is no NaN, without a branch.
+func order64(x float64) uint64 {
+	const sign = 1 << 63
+	return uint64(key64(x)) ^ sign
+}
+
+// binsF64 does binF64 for each bin, by a kernel where there is one.
+func binsF64(dst []stat, v []float64, size int) {
+	var some [16]sums.Bin
+	for len(v) >= size {
+		n := sums.Bins(some[:min(len(some), len(dst))], v, size)
+		if n == 0 {
+			break
+		}
+		for i := range some[:n] {
+			b, bin := &some[i], v[i*size:][:size]
+			if b.Sum-b.Sum != 0 {
+				binF64(bin, &dst[i])
+				continue
+			}
+			s := &dst[i] // no value is NaN
+			s.n, s.valid, s.big = int64(size), int64(size), nil
+			s.min, s.max = order64(b.Lo), order64(b.Hi)
+			s.first, s.last = order64(bin[0]), order64(bin[size-1])
+			s.sum, s.sq = b.Sum, b.Squares
+		}
+		dst, v = dst[n:], v[n*size:]
+	}
+	eachBin(dst, v, size, binF64)
 }
 
 // binF64 does gatherFloats for float64 values that follow each other.
@@ -131,6 +163,20 @@ func binF32(v []float32, s *stat) {
 	const sign = 1 << 31
 	*s = stat{n: int64(len(v)), valid: int64(len(v)), min: uint64(uint32(min(lo, lo2)) ^ sign), max: uint64(uint32(max(hi, hi2)) ^ sign),
 		first: f32Key(v[0]), last: f32Key(v[len(v)-1]), sum: sum, sq: aa + bb}
+}
+
+// exactSquares is how many squares of 16 bits have a sum that a float64 holds.
+const exactSquares = 1 << 23
+
+// binI16 is binSmall of int16, by a kernel where there is one.
+func binI16(v []int16, s *stat) {
+	if len(v) > exactSquares {
+		binSmall(v, s, 2, true)
+		return
+	}
+	x, n := sums.I16(v), int64(len(v))
+	*s = stat{n: n, valid: n, min: intKey(x.Lo, 2, true), max: intKey(x.Hi, 2, true),
+		first: intKey(v[0], 2, true), last: intKey(v[n-1], 2, true), sum: float64(x.Sum), sq: float64(x.Squares)}
 }
 
 // binSmall sums integers of at most 16 bits as integers.

@@ -48,6 +48,10 @@ type WriteOptions struct {
 	// another. 0 means 24 MiB, which is enough for some 300 MB of samples.
 	MaxMemory int64
 	NoBins    bool // no level finer than level 1
+	// Behind makes the index on a goroutine beside the Writer, which then has up to 512 Ki
+	// values more in memory. The bytes are the same, and an error may come with
+	// a later call. It is for programs that may use two processors.
+	Behind bool
 	// Progress is called by BuildIndex with the number of bytes of the file that it has
 	// read.
 	Progress formats.Progress
@@ -78,6 +82,7 @@ type Builder struct {
 	marks   marks         // what was so in front of the last flush
 	note    []byte        // page of sectionState
 	grace   int64         // memory that the pages may take until the next Between
+	behind  behind
 }
 
 // A trackIndex gathers the index of one track.
@@ -150,6 +155,13 @@ func (x *Builder) track(number int32) *trackIndex {
 
 // Window implements zoomcache.Sink.
 func (x *Builder) Window(w *zoomcache.Window) error {
+	if queued, err := x.queue(eventWindow, w, nil); queued || err != nil {
+		return err
+	}
+	return x.window(w)
+}
+
+func (x *Builder) window(w *zoomcache.Window) error {
 	t := x.track(w.Track.Number)
 	if t == nil || t.out {
 		return nil
@@ -289,6 +301,13 @@ func (x *Builder) plan(t *trackIndex, n int) {
 
 // Packet implements zoomcache.Sink.
 func (x *Builder) Packet(b *zoomcache.Block) error {
+	if queued, err := x.queue(eventPacket, nil, b); queued || err != nil {
+		return err
+	}
+	return x.packet(b)
+}
+
+func (x *Builder) packet(b *zoomcache.Block) error {
 	t := x.track(b.Track)
 	if t == nil {
 		return nil
@@ -351,12 +370,19 @@ func (x *Builder) Summary(s *zoomcache.Summary) error { return x.SummaryBlock(&s
 
 // SummaryBlock implements zoomcache.BlockSink.
 func (x *Builder) SummaryBlock(b *zoomcache.Block) error {
+	if queued, err := x.queue(eventSummary, nil, b); queued || err != nil {
+		return err
+	}
+	x.summary(b)
+	return nil
+}
+
+func (x *Builder) summary(b *zoomcache.Block) {
 	if t := x.track(b.Track); t != nil {
 		x.marks.summary = true
 		t.mark(b, x.marks.gen)
 		t.count.Add(b)
 	}
-	return nil
 }
 
 // finish makes the index.
@@ -445,55 +471,12 @@ func (x *Builder) indexTrack() int32 {
 // held returns the memory of the pages.
 func (x *Builder) held() int64 { return x.b.Held() + x.sheets }
 
-// Between implements zoomcache.Interleaver. If the pages take too much memory, it
-// writes the longest sections into the file.
-func (x *Builder) Between(add func(track int32, payload ...[]byte) (int64, error)) error {
-	x.grace = 0
-	for x.held() > x.o.MaxMemory {
-		s := x.longest()
-		if s == nil || s.Waiting() < leastExtent {
-			return nil
-		}
-		x.marks.spills(&x.b)
-		x.spilled += zoomcache.BlockHeaderLen + s.Waiting()
-		err := s.Spill(func(pieces ...[]byte) (int64, error) {
-			off, err := add(x.indexTrack(), pieces...)
-			return off + zoomcache.BlockHeaderLen, err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// longest is the section that holds the most memory.
-func (x *Builder) longest() *index.SectionBuilder {
-	var most *index.SectionBuilder
-	see := func(s *index.SectionBuilder) {
-		if s != nil && (most == nil || s.Waiting() > most.Waiting()) {
-			most = s
-		}
-	}
-	for _, t := range x.tracks {
-		see(t.runs)
-		for _, list := range [...][]*levelIndex{t.bins, t.level} {
-			for _, l := range list {
-				see(l.core)
-				see(l.ends)
-			}
-		}
-	}
-	return most
-}
-
-// Spilled returns the number of bytes of index packets that lie between the blocks of
-// the file, with their headers.
-func (x *Builder) Spilled() int64 { return x.spilled }
-
 // Finish implements zoomcache.Sink: it appends the index and its trailer, each in a packet
 // of a track that no header declares.
 func (x *Builder) Finish(end int64, add func(track int32, payload ...[]byte) (int64, error)) error {
+	if err := x.settle(); err != nil {
+		return err
+	}
 	if err := x.remember(); err != nil {
 		return err
 	}

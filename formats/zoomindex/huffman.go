@@ -53,8 +53,9 @@ const (
 type code struct {
 	code [symbols]uint16
 	len  [symbols]uint8
-	n    int       // number of symbols
-	head bitWriter // first bits of a block with this code
+	n    int         // number of symbols
+	head bitWriter   // first bits of a block with this code
+	pair [256]uint32 // of each byte the code, and in the low 8 bits its length
 }
 
 // makeCode makes the code of n symbols with those counts.
@@ -67,6 +68,9 @@ func makeCode(count []uint32, n int) *code {
 	c := &code{n: n}
 	codeLengths(weight[:n], c.len[:n], maxCode)
 	assign(c.len[:n], c.code[:n])
+	for b := range c.pair {
+		c.pair[b] = uint32(c.code[b])<<8 | uint32(c.len[b])
+	}
 	c.header()
 	return c
 }
@@ -223,16 +227,31 @@ func (c *code) header() {
 // coded appends a block of p.
 func (w *bitWriter) coded(c *code, p []byte) {
 	w.begin(c)
-	out, acc, n := w.out, w.acc, w.n
+	const room = 8 // bytes are stored eight at a time
+	at := len(w.out)
+	out, acc, n := slices.Grow(w.out, len(p)*maxCode/8+2*room), w.acc, w.n
+	out = out[:cap(out)]
+	flush := func() { // at most 7 bits are left
+		binary.LittleEndian.PutUint64(out[at:], acc)
+		at += int(n / 8)
+		acc >>= n &^ 7
+		n &= 7
+	}
+	flush()
+	for ; len(p) >= 3; p = p[3:] { // 7 bits and three codes of 15 fit
+		for _, b := range p[:3] {
+			e := c.pair[b]
+			acc |= uint64(e>>8) << (n & 63)
+			n += uint(e & math.MaxUint8)
+		}
+		flush()
+	}
 	for _, b := range p {
 		acc |= uint64(c.code[b]) << n
-		if n += uint(c.len[b]); n >= 32 {
-			out = binary.LittleEndian.AppendUint32(out, uint32(acc&math.MaxUint32))
-			acc >>= 32
-			n -= 32
-		}
+		n += uint(c.len[b])
 	}
-	w.out, w.acc, w.n = out, acc, n
+	flush()
+	w.out, w.acc, w.n = out[:at], acc, n
 	w.bits(uint64(c.code[endOfBlock]), uint(c.len[endOfBlock]))
 }
 

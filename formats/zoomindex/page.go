@@ -38,18 +38,6 @@ func unfold(u uint64, w int) uint64 {
 	return (u>>1 ^ -(u & 1)) & keyMask(w)
 }
 
-// parts returns the mean and the deviation of a bin as fractions of its band.
-func (l layout) parts(s *stat) (mean, dev uint16) {
-	if s.valid == 0 {
-		return noQuantum, noQuantum
-	}
-	if s.min == s.max && !infinite(l.kind, s.min) {
-		return 0, 0
-	}
-	each := 1 / float64(s.valid)
-	return partsOf(keyFloat(l.kind, s.min), keyFloat(l.kind, s.max), s.sum*each, s.sq*each)
-}
-
 // partsOf returns the mean and the deviation as fractions of the band from lo to hi. m
 // is the mean of the values, sq that of their squares.
 func partsOf(lo, hi, m, sq float64) (mean, dev uint16) {

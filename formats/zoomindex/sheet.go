@@ -66,10 +66,10 @@ func (s *sheet) addBins(entry int64, size, n int, st []stat) {
 	}
 	s.add(entry, entry+int64(size)-1, int64(size), st[:width]) // a gap may precede the first span; the others are adjacent
 	rest := st[width : whole*width]
+	clear(appendRoom(&s.gap, whole-1))
+	clear(appendRoom(&s.short, whole-1))
 	for range whole - 1 {
-		s.gap = append(s.gap, 0)
 		s.span = binary.AppendUvarint(s.span, uint64(size-1))
-		s.short = append(s.short, 0)
 	}
 	s.n += whole - 1
 	s.last = entry + int64(whole*size) - 1
@@ -98,31 +98,63 @@ func (c *sheetChannel) addBins(l layout, w int, st []stat, i, width int) {
 		}
 	}
 	lows, bands := appendRoom(&c.min, n*w), appendRoom(&c.max, n*w)
-	means, devs := appendRoom(&c.mean, 2*n), appendRoom(&c.rms, 2*n)
 	le := binary.LittleEndian
-	for at, k := 0, i; k < len(st); at, k = at+1, k+width {
+	last := c.lastMin
+	for k := i; k < len(st); k += width {
 		x := &st[k]
 		low, band := uint64(0), uint64(0)
 		if x.valid > 0 {
-			low, band = fold(x.min-c.lastMin, w), x.max-x.min
-			c.lastMin = x.min
+			low, band = fold(x.min-last, w), x.max-x.min
+			last = x.min
 		}
 		switch w {
 		case 8:
-			le.PutUint64(lows[8*at:], low)
-			le.PutUint64(bands[8*at:], band)
+			le.PutUint64(lows, low)
+			le.PutUint64(bands, band)
 		case 4:
-			le.PutUint32(lows[4*at:], uint32(low))
-			le.PutUint32(bands[4*at:], uint32(band))
+			le.PutUint32(lows, uint32(low))
+			le.PutUint32(bands, uint32(band))
 		case 2:
-			le.PutUint16(lows[2*at:], uint16(low))
-			le.PutUint16(bands[2*at:], uint16(band))
+			le.PutUint16(lows, uint16(low))
+			le.PutUint16(bands, uint16(band))
 		default:
-			lows[at], bands[at] = byte(low), byte(band)
+			lows[0], bands[0] = byte(low), byte(band)
 		}
-		mean, dev := l.parts(x)
-		le.PutUint16(means[2*at:], mean)
-		le.PutUint16(devs[2*at:], dev)
+		lows, bands = lows[w:], bands[w:]
+	}
+	c.lastMin = last
+	l.addParts(appendRoom(&c.mean, 2*n), appendRoom(&c.rms, 2*n), st[i:], width)
+}
+
+// addParts adds the mean and the deviation of every width-th bin as fractions of its band.
+func (l layout) addParts(means, devs []byte, st []stat, width int) {
+	le := binary.LittleEndian
+	valid, each := int64(0), 0.0 // most bins have as many samples as the one before
+	for k := 0; k < len(st); k += width {
+		x := &st[k]
+		mean, dev := uint16(0), uint16(0)
+		switch {
+		case x.valid == 0:
+			mean, dev = noQuantum, noQuantum
+		case x.min == x.max && !infinite(l.kind, x.min):
+		default:
+			if x.valid != valid {
+				valid, each = x.valid, 1/float64(x.valid)
+			}
+			lo, hi := 0.0, 0.0
+			switch l.kind {
+			case zoomcache.F64: // no bound is NaN
+				lo, hi = math.Float64frombits(unorder64(x.min)), math.Float64frombits(unorder64(x.max))
+			case zoomcache.I16:
+				lo, hi = float64(int16(x.min^1<<15)), float64(int16(x.max^1<<15))
+			default:
+				lo, hi = keyFloat(l.kind, x.min), keyFloat(l.kind, x.max)
+			}
+			mean, dev = partsOf(lo, hi, x.sum*each, x.sq*each)
+		}
+		le.PutUint16(means, mean)
+		le.PutUint16(devs, dev)
+		means, devs = means[2:], devs[2:]
 	}
 }
 
@@ -185,9 +217,8 @@ func (c *sheetChannel) add(l layout, w int, x *stat, ends bool) {
 	}
 	c.min, c.max = appendKey(c.min, low, w), appendKey(c.max, band, w)
 	if l.bin {
-		mean, dev := l.parts(x)
-		c.mean = binary.LittleEndian.AppendUint16(c.mean, mean)
-		c.rms = binary.LittleEndian.AppendUint16(c.rms, dev)
+		one := [1]stat{*x}
+		l.addParts(appendRoom(&c.mean, 2), appendRoom(&c.rms, 2), one[:], 1)
 	} else {
 		mean, rms := x.means()
 		c.mean = binary.LittleEndian.AppendUint32(c.mean, math.Float32bits(float32(mean)))
@@ -287,8 +318,7 @@ func (k *packer) mark() {
 // all, and so on.
 func (k *packer) column(p []byte, w int) {
 	at := len(k.raw)
-	k.raw = append(k.raw, p...)
-	filter.Shuffle(k.raw[at:], p, w)
+	filter.Shuffle(appendRoom(&k.raw, len(p)), p, w)
 	for n := len(p) / w; at < len(k.raw); {
 		at += n
 		k.parts = append(k.parts, at)

@@ -126,6 +126,9 @@ func infinite(k zoomcache.Kind, key uint64) bool {
 	return x-x != 0
 }
 
+// unorder64 is unorder for float64, without a branch.
+func unorder64(key uint64) uint64 { return key ^ (uint64(int64(^key)>>63) | 1<<63) }
+
 func unorder(key, sign uint64) uint64 {
 	if key&sign != 0 {
 		return key &^ sign
@@ -135,6 +138,20 @@ func unorder(key, sign uint64) uint64 {
 
 // join adds the stat of a later span.
 func (s *stat) join(t *stat) {
+	if s.valid > 0 && t.valid > 0 && t.big == nil {
+		s.min, s.max = min(s.min, t.min), max(s.max, t.max)
+		s.last = t.last
+		s.n += t.n
+		s.valid += t.valid
+		s.sum += t.sum
+		s.sq += t.sq
+		return
+	}
+	s.joinOdd(t)
+}
+
+// joinOdd is join where a span has nothing that counts, or big integers.
+func (s *stat) joinOdd(t *stat) {
 	switch {
 	case t.n == 0:
 		return

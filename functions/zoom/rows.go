@@ -156,6 +156,18 @@ func bytes2[T int16 | uint16](dst []T, p []byte, stride int, big bool) {
 		}
 		return
 	}
+	switch stride { // most recordings have one channel or two: several numbers at a time
+	case 2:
+		for ; len(dst) >= 4 && len(p) >= 8; dst, p = dst[4:], p[8:] {
+			x := binary.LittleEndian.Uint64(p)
+			dst[0], dst[1], dst[2], dst[3] = T(x), T(x>>16), T(x>>32), T(x>>48)
+		}
+	case 4:
+		for ; len(dst) >= 4 && len(p) >= 16; dst, p = dst[4:], p[16:] {
+			x, y := binary.LittleEndian.Uint64(p), binary.LittleEndian.Uint64(p[8:])
+			dst[0], dst[1], dst[2], dst[3] = T(x), T(x>>32), T(y), T(y>>32)
+		}
+	}
 	for i := range dst {
 		dst[i] = T(binary.LittleEndian.Uint16(p[i*stride:]))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/zoomcache"
@@ -56,7 +57,7 @@ type Written struct {
 // caller then commits w. Memory does not depend on the length of the series: 16 MiB of
 // the source that are read ahead (20 MiB for an array in Fortran order), a window of
 // each track, and 6 MiB of the index; more of the index is written into the file at
-// once. Write reads each byte of the source once, in requests of 8 MiB. For an array in
+// once. With more than one goroutine up to 4 MiB of samples wait for the index. Write reads each byte of the source once, in requests of 8 MiB. For an array in
 // Fortran order it makes one request of each column for 10 MiB of all columns. If o has
 // another rate or origin than the stamps tell, the error is formats.ErrUnsupported.
 func Write(ctx context.Context, w io.Writer, s Series, o WriteOptions) (Written, error) {
@@ -254,7 +255,7 @@ func newIndex(o WriteOptions, list []zoomcache.Track) *zoomindex.Builder {
 	if o.NoIndex || len(list) > maxIndexed {
 		return nil
 	}
-	return zoomindex.NewBuilder(list, zoomindex.WriteOptions{MaxMemory: indexMemory, NoBins: len(list) > maxBinned})
+	return zoomindex.NewBuilder(list, zoomindex.WriteOptions{MaxMemory: indexMemory, NoBins: len(list) > maxBinned, Behind: o.Parallel != 1 && runtime.GOMAXPROCS(0) > 1})
 }
 
 const (

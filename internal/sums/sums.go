@@ -1,0 +1,149 @@
+// Package sums makes bounds and sums of samples, and turns the bytes of numbers around,
+// by kernels for AVX2. Its results are those of loops in Go, bit by bit: each function says
+// in which order it adds. On other processors its functions do nothing, and say so.
+package sums
+
+import (
+	"math"
+	"unsafe"
+)
+
+//go:generate go run -C asm . -out ../sums_amd64.s -stubs ../sums_amd64.go -pkg sums
+
+// Fast reports whether there are kernels.
+func Fast() bool { return fast }
+
+// Small16 are the bounds and the sums of numbers of 16 bits.
+type Small16 struct {
+	Lo, Hi       int16
+	Sum, Squares int64
+}
+
+const (
+	step16 = 16      // numbers in a vector
+	most16 = 1 << 18 // numbers whose sums fit into the lanes of a kernel
+)
+
+// I16 adds up v, which is not empty, and its squares. The sums are exact.
+func I16(v []int16) Small16 {
+	s := Small16{Lo: v[0], Hi: v[0]}
+	for fast && len(v) >= step16 {
+		n := min(len(v)&^(step16-1), most16)
+		s.join(kernelSmalls(v[:n]))
+		v = v[n:]
+	}
+	for _, x := range v {
+		s.Lo, s.Hi = min(s.Lo, x), max(s.Hi, x)
+		s.Sum += int64(x)
+		s.Squares += int64(x) * int64(x)
+	}
+	return s
+}
+
+// I16Wrapped is I16 with squares that are cut to 16 bits before they are added.
+func I16Wrapped(v []int16) Small16 {
+	s := Small16{Lo: v[0], Hi: v[0]}
+	for fast && len(v) >= step16 {
+		n := min(len(v)&^(step16-1), most16)
+		s.join(kernelWrapped(v[:n]))
+		v = v[n:]
+	}
+	for _, x := range v {
+		s.Lo, s.Hi = min(s.Lo, x), max(s.Hi, x)
+		s.Sum += int64(x)
+		s.Squares += int64(x * x)
+	}
+	return s
+}
+
+func (s *Small16) join(p Small16) {
+	s.Lo, s.Hi = min(s.Lo, p.Lo), max(s.Hi, p.Hi)
+	s.Sum += p.Sum
+	s.Squares += p.Squares
+}
+
+// Windows are the bounds and the sums of four windows, in the order of the windows.
+type Windows struct{ Lo, Hi, Sum, Squares [4]float64 }
+
+// windowStep is how many numbers of each window a kernel takes at a time.
+const windowStep = 4
+
+// Add goes on with four windows over n numbers of each, the first of which are v[0],
+// v[stride], v[2*stride] and v[3*stride], and returns how many it took: n in whole steps of
+// 4, or none. The numbers of a window are added one after another. A number becomes the
+// lower bound if it is less, and the upper one if it is not less, which tells what zeros
+// become. NaN makes the sum NaN, and then the bounds are of no use.
+func (w *Windows) Add(v []float64, stride, n int) int {
+	if !fast || n < windowStep {
+		return 0
+	}
+	_ = v[3*stride+n-1]
+	return kernelWindows(w, v, stride, n&^(windowStep-1))
+}
+
+// A Bin has the bounds and the sums of a bin of numbers.
+type Bin struct {
+	Lo, Hi       float64
+	some, each   uint64 // bits that a number has, and those that all have
+	Sum, Squares float64
+}
+
+// Bins sums up as many bins of size numbers as dst has room for and v has, two at a time,
+// and returns how many. Numbers at even places of a bin have sums of their own, to which
+// those of the others are added. Of two zeros the one with a sign is less. If the sum is not
+// finite the rest is of no use.
+func Bins(dst []Bin, v []float64, size int) int {
+	n := min(len(dst), len(v)/max(size, 1)) &^ 1
+	if !fast || size < 2 || n == 0 {
+		return 0
+	}
+	kernelBins(dst[:n], v[:n*size], size)
+	const sign = 1 << 63
+	for i := range dst[:n] {
+		b := &dst[i]
+		if b.Lo == 0 {
+			b.Lo = math.Float64frombits(b.some & sign)
+		}
+		if b.Hi == 0 {
+			b.Hi = math.Float64frombits(b.each & sign)
+		}
+	}
+	return n
+}
+
+// swapStep is how many bytes a kernel turns around at a time.
+const swapStep = 64
+
+// BigEndian16 stores the numbers of v with the most significant byte first, as many of the
+// first as it can, and returns how many. dst has room for all.
+func BigEndian16[T int16 | uint16](dst []byte, v []T) int {
+	n := len(v) &^ (swapStep/2 - 1)
+	if !fast || n == 0 {
+		return 0
+	}
+	_ = dst[2*n-1]
+	swap2(dst, unsafe.Pointer(&v[0]), 2*n) //nolint:gosec // the memory of v[:n]
+	return n
+}
+
+// BigEndian32 is BigEndian16 for numbers of 32 bits.
+func BigEndian32[T int32 | uint32 | float32](dst []byte, v []T) int {
+	n := len(v) &^ (swapStep/4 - 1)
+	if !fast || n == 0 {
+		return 0
+	}
+	_ = dst[4*n-1]
+	swap4(dst, unsafe.Pointer(&v[0]), 4*n) //nolint:gosec // the memory of v[:n]
+	return n
+}
+
+// BigEndian64 is BigEndian16 for numbers of 64 bits.
+func BigEndian64[T int64 | uint64 | float64](dst []byte, v []T) int {
+	n := len(v) &^ (swapStep/8 - 1)
+	if !fast || n == 0 {
+		return 0
+	}
+	_ = dst[8*n-1]
+	swap8(dst, unsafe.Pointer(&v[0]), 8*n) //nolint:gosec // the memory of v[:n]
+	return n
+}
