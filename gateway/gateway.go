@@ -52,6 +52,11 @@ type Config struct {
 	// means that all are. It keeps pages of others from reading a server on this machine
 	// by a name that they let point to it.
 	Hosts []string
+	// Any answers for every place that Client can read besides the roots: the segment of a
+	// root is then ~ and the URI in base64url without padding. Errors tell all that the
+	// source says. It is for a server that one user alone can reach: it reads whatever that
+	// user may.
+	Any bool
 	// NoRaw leaves out the verb raw, NoMetrics the path /metrics.
 	NoRaw, NoMetrics bool
 	// RedirectRaw is the length from which on an answer of raw is a redirection (307) to
