@@ -174,14 +174,15 @@ type verb struct {
 
 func verbs() map[string]verb {
 	return map[string]verb{
-		"info":  {plan: planInfo},
-		"ls":    {params: []string{"after", "limit"}, serve: (*Server).list},
-		"slice": {params: []string{"s", "nearest", "format", "field", "as", "colors", "range", "robust", "where", "axes", "width", "height", "title", "dark"}, plan: planSlice},
-		"get":   {params: []string{"id", "frame", "item", "items", "chunk"}, plan: planGet},
-		"view":  {params: []string{"track", "tracks", "height", "title", "dark", "from", "to", "width", "samples_per_pixel", "format", "bits"}, plan: planView},
-		"stats": {params: []string{"column", "after", "limit", "format"}, plan: planStats},
-		"raw":   {serve: (*Server).raw},
-		"zarr":  {options: zarrWords, path: (*Server).zarrPath, plan: planZarr},
-		"group": {options: zarrWords, path: (*Server).groupPath, serve: (*Server).group},
+		"info":    {plan: planInfo},
+		"ls":      {params: []string{"after", "limit"}, serve: (*Server).list},
+		"slice":   {params: []string{"s", "nearest", "format", "field", "as", "colors", "range", "robust", "where", "axes", "width", "height", "title", "dark"}, plan: planSlice},
+		"get":     {params: []string{"id", "frame", "item", "items", "chunk", "format"}, plan: planGet},
+		"batches": {params: batchParams(), serve: (*Server).batches},
+		"view":    {params: []string{"track", "tracks", "height", "title", "dark", "from", "to", "width", "samples_per_pixel", "format", "bits"}, plan: planView},
+		"stats":   {params: []string{"column", "after", "limit", "format"}, plan: planStats},
+		"raw":     {serve: (*Server).raw},
+		"zarr":    {options: zarrWords, path: (*Server).zarrPath, plan: planZarr},
+		"group":   {options: zarrWords, path: (*Server).groupPath, serve: (*Server).group},
 	}
 }

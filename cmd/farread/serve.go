@@ -63,6 +63,7 @@ as its last path element. The address itself is a page to look at all that in a 
   /get/ROOT/KEY     ?id=NAME&frame=3, ?item=7, ?items=0:10 or ?chunk=2
   /view/ROOT/KEY    ?track=1&width=2000 of a series as json, npy, csv, dat, png or svg
   /stats/ROOT/KEY   least, greatest, NaN and zeros of each chunk, if an index has them
+  /batches/ROOT/KEY ?n=32&seed=1&rank=0&world=8: shuffled images of a gulp dataset
   /zarr/ROOT/KEY/   an array in chunks, for clients of Zarr v3: zarr.json, c/0/1, ...
   /group/ROOT/KEY/  an array, or the arrays of a folder, as a Zarr group, for xarray
   /raw/ROOT/KEY     bytes as they are stored, with Range
@@ -149,6 +150,9 @@ func (a *app) serveRoots(ctx context.Context, roots []gateway.Root, o *serveFlag
 	}
 	if c.Cache == 0 {
 		c.Cache = -1
+	}
+	if o.local() {
+		c.Stall = patient
 	}
 	ctx, secret, err := a.heed(ctx, o)
 	if err != nil {

@@ -8,12 +8,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/farread/farread/internal/human"
 )
 
 // unixAddress is what --addr begins with for a socket in the file system.
 const unixAddress = "unix:"
+
+// patient is how long a program of the same user may take nothing of an answer: a step of a
+// training is long.
+const patient = time.Hour
 
 // local reports whether a server is one for programs of its own user: on a socket of the
 // file system.
