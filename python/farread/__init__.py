@@ -6,9 +6,12 @@
 array([1, 2], dtype=int32)
 """
 
+from . import bloscpack, gulp, zoom
 from ._array import Array, open
+from ._dataset import open_dataset
 from ._errors import Changed, Corrupt, Denied, Error, Exists, Invalid, NoEntry, NotFound, TooLarge, Unavailable, Unsupported
 from ._gateway import configure
+from ._pack import pack
 from ._program import program
 from ._version import version as __version__
 
@@ -26,7 +29,12 @@ __all__ = [
     "Unavailable",
     "Unsupported",
     "__version__",
+    "bloscpack",
     "configure",
+    "gulp",
     "open",
+    "open_dataset",
+    "pack",
     "program",
+    "zoom",
 ]

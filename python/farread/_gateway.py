@@ -196,9 +196,9 @@ class Gateway:
         with self.ask(path, query, uri) as r:
             return json.loads(r.read())
 
-    def bytes(self, path: str, query: Optional[Mapping[str, str]] = None, uri: str = "") -> tuple[bytes, Mapping[str, str]]:
+    def bytes(self, path: str, query: Optional[Mapping[str, str]] = None, uri: str = "") -> bytes:
         with self.ask(path, query, uri) as r:
-            return r.read(), r.headers
+            return r.read()
 
 
 def _refused(answer: http.client.HTTPResponse, uri: str) -> _errors.Error:

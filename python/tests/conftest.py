@@ -65,3 +65,51 @@ def sample(tmp_path: Path) -> str:
     path = tmp_path / "sample.npy"
     np.save(path, np.arange(20, dtype="<i4").reshape(4, 5))
     return str(path)
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> str:
+    """A list of four lines."""
+    (tmp_path / "lines.txt").write_bytes(b"one\ntwo\nthree\nfour\n")
+    run("pack", tmp_path / "lines.txt", tmp_path / "lines.blp")
+    return str(tmp_path / "lines.blp")
+
+
+@pytest.fixture
+def series(tmp_path: Path) -> str:
+    """A series of 1,000 samples that rise, ten a second."""
+    np.save(tmp_path / "rise.npy", np.arange(1000.0))
+    run("pack", tmp_path / "rise.npy", tmp_path / "rise.zoom", "--rate", "10")
+    return str(tmp_path / "rise.zoom")
+
+
+@pytest.fixture
+def clips(tmp_path: Path) -> str:
+    """A dataset of three clips of two, one and one images."""
+    return make_clips(tmp_path, {"a": 2, "b": 1, "c": 1})
+
+
+def image(name: str, i: int) -> bytes:
+    """A small JPEG, of bytes that differ."""
+    import base64
+
+    jpeg = base64.b64decode(JPEG)
+    note = f"{name} {i}".encode()
+    return jpeg[:2] + b"\xff\xfe" + (len(note) + 2).to_bytes(2, "big") + note + jpeg[2:]
+
+
+# 1 x 1 pixel, grey
+JPEG = (
+    "/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAAMCAgICAgMCAgIDAwMDBAYEBAQEBAgGBgUGCQgKCgkICQkKDA8MCgsOCwkJDRENDg8QEBEQCgwSExIQEw8QEBD/wAALCAABAAEBAREA/8QAFAABAAAAAAAAAAAAAAAAAAAACf/EABQQ"
+    "AQAAAAAAAAAAAAAAAAAAAAD/2gAIAQEAAD8AVN//2Q=="
+)
+
+
+def make_clips(d: Path, ids: dict[str, int], chunk: str = "1MiB") -> str:
+    for name, n in ids.items():
+        (d / "in" / name).mkdir(parents=True)
+        for i in range(n):
+            (d / "in" / name / f"{i:03}.jpg").write_bytes(image(name, i))
+    (d / "in" / "labels.csv").write_text("id,label\n" + "".join(f"{x},{n}\n" for x, n in ids.items()))
+    run("pack", d / "in", f"{d / 'set'}/", "--format", "gulp", "--chunk", chunk, "--layout", "clips")
+    return f"{d / 'set'}/"
