@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 import stat
 import subprocess
 import sys
@@ -26,7 +25,7 @@ def address() -> str:
 
 def gone(path: str) -> bool:
     """Whether a socket goes within a while."""
-    for _ in range(600):
+    for _ in range(2400):
         if not os.path.exists(path):
             return True
         time.sleep(0.05)
@@ -85,14 +84,15 @@ def _sum(uri: str) -> int:
 def test_processes(sample: str, way: str) -> None:
     a = farread.open(sample)
     at = address()
-    with multiprocessing.get_context(way).Pool(3) as pool:
-        assert pool.map(_sum, [sample] * 6) == [190] * 6
+    with multiprocessing.get_context(way).Pool(2) as pool:
+        assert pool.map(_sum, [sample] * 4) == [190] * 4
         assert pool.map(np.sum, [a, a]) == [190, 190]
     assert address() == at and a[0, 0] == 0
 
 
 INTERRUPT = """
 import os, signal, sys, threading, farread
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs in the background ignores it
 a = farread.open(sys.argv[1])
 threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
@@ -104,7 +104,7 @@ except KeyboardInterrupt:
 
 
 def test_interrupt(sample: str) -> None:
-    out = subprocess.run([sys.executable, "-c", INTERRUPT, sample], capture_output=True, timeout=60)
+    out = subprocess.run([sys.executable, "-c", INTERRUPT, sample], capture_output=True, timeout=300)
     assert out.stdout == b"1\n" and out.returncode == 0, out.stderr
 
 
@@ -113,11 +113,17 @@ def test_no_program(monkeypatch: pytest.MonkeyPatch, sample: str) -> None:
     farread.configure()
     with pytest.raises(farread.Unavailable, match="/nope/farread"):
         farread.open(sample)
-    monkeypatch.setenv("FARREAD_BIN", "")
+    monkeypatch.undo()
     farread.configure(max_memory="1KiB")
     with pytest.raises(farread.Invalid, match="max-memory"):
         farread.open(sample)
     with pytest.raises(farread.Invalid, match="no option"):
         farread.configure(colour="red")
     farread.configure()
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert farread.open(sample)[0, 1] == 1
+
+
+def test_import_is_light() -> None:
+    """The package imports none of its extras, nor starts anything."""
+    code = "import sys, farread; print(sorted({'xarray', 'pandas', 'zarr', 'dask', 'torch'} & set(sys.modules)), farread._gateway.current()._child)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"[] None\n"
