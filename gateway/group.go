@@ -355,7 +355,7 @@ func (s *Server) documents(ctx context.Context, c *call, list []member, index *f
 
 // document finds the document of one array, and its coordinates.
 func (s *Server) document(ctx context.Context, c *call, doc *[]byte, coords *zarrface.Coordinates) (err error) {
-	if c.at, err = s.place(c.r.Context(), c.target); err != nil {
+	if c.at, err = s.place(ctx, c.target); err != nil {
 		return err
 	}
 	c.place = c.at.URI

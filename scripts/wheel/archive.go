@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -32,25 +31,26 @@ type wheel struct {
 // sources adds the package: its Python files, and the mark that it has types. The version
 // is that of the wheel.
 func (w *wheel) sources(dir, name, version string) error {
-	return filepath.WalkDir(filepath.Join(dir, name), func(at string, d fs.DirEntry, err error) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // only read
+	return fs.WalkDir(root.FS(), name, func(at string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		if base := d.Name(); !strings.HasSuffix(base, ".py") && base != "py.typed" {
 			return nil // what Python has compiled
 		}
-		rel, err := filepath.Rel(dir, at)
-		if err != nil {
-			return err
-		}
-		data, err := os.ReadFile(at)
+		data, err := fs.ReadFile(root.FS(), at)
 		if err != nil {
 			return err
 		}
 		if d.Name() == "_version.py" {
 			data = []byte(fmt.Sprintf("version = %q\n", version))
 		}
-		w.entries = append(w.entries, entry{filepath.ToSlash(rel), 0o644, data})
+		w.entries = append(w.entries, entry{at, 0o644, data})
 		return nil
 	})
 }

@@ -11,6 +11,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,14 +22,14 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: wheel OUT-FOLDER VERSION OS/ARCH PROGRAM")
 		os.Exit(2)
 	}
-	if err := run("python", os.Args[1], os.Args[2], os.Args[3], os.Args[4]); err != nil {
+	if err := run(os.Stdout, "python", os.Args[1], os.Args[2], os.Args[3], os.Args[4]); err != nil {
 		fmt.Fprintln(os.Stderr, "wheel:", err)
 		os.Exit(1)
 	}
 }
 
 // run makes a wheel of the package in dir, and prints its name.
-func run(dir, out, describe, platform, program string) error {
+func run(told io.Writer, dir, out, describe, platform, program string) error {
 	tag, err := platformTag(platform)
 	if err != nil {
 		return err
@@ -76,6 +77,6 @@ func run(dir, out, describe, platform, program string) error {
 	if err := os.Rename(f.Name(), name); err != nil {
 		return err
 	}
-	_, err = fmt.Println(name)
+	_, err = fmt.Fprintln(told, name)
 	return err
 }

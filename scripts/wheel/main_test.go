@@ -25,7 +25,7 @@ func TestWheel(t *testing.T) {
 		if err := os.Chtimes(program, at, at); err != nil {
 			t.Fatal(err)
 		}
-		if err := run("../../python", dir, "v1.2.3-4-gabc", "linux/amd64", program); err != nil {
+		if err := run(io.Discard, "../../python", dir, "v1.2.3-4-gabc", "linux/amd64", program); err != nil {
 			t.Fatal(err)
 		}
 		p, err := os.ReadFile(filepath.Join(dir, "farread-1.2.3.post4+gabc-py3-none-manylinux2014_x86_64.musllinux_1_1_x86_64.whl"))
