@@ -119,6 +119,18 @@ image: need-go ## a container's image farread:latest of this checkout for this m
 	@scripts/image-root.sh bin/farread dist/image
 	docker build -q -t farread dist/image
 
+# Where wheels are for; WHEELS=linux/amd64 makes one of them.
+WHEELS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+.PHONY: wheel
+wheel: need-go ## reproducible wheels of the Python package, dist/farread-*.whl, for WHEELS
+	@mkdir -p dist; rm -f dist/farread-*.whl
+	@go build -o dist/.wheel ./scripts/wheel
+	@for p in $(WHEELS); do \
+		GOOS=$${p%/*} GOARCH=$${p#*/} $(GOBUILD) -o dist/.program ./cmd/farread; \
+		dist/.wheel dist '$(VERSION)' $$p dist/.program; \
+	done; rm -f dist/.program dist/.wheel
+
 .PHONY: quickstart
 quickstart: build ## the whole job on this machine: local S3, local functions, sample clips
 	bin/farread quickstart || test $$? = 130 # Ctrl-C is how it ends
@@ -212,6 +224,12 @@ peers: need-go ## the reference tools read what farread writes
 	@[[ -n "$$(find e2e/peers -name '*_test.go' 2>/dev/null)" ]] || { echo "peers: there are no tests in e2e/peers" >&2; exit 1; }
 	PATH="$(CURDIR)/.venv/bin:$$PATH" FARREAD_PEERS_REQUIRE=1 go test -timeout=$(TIMEOUT) -count=1 -tags peers $(TESTFLAGS) ./e2e/peers/...
 
+.PHONY: wheel-test
+wheel-test: build ## the wheel of this machine in a fresh venv reads files and the local cloud as NumPy, xarray and dask do
+	@[[ -x $(PYTHON) ]] || { echo "wheel-test: no .venv: run 'make venv' first" >&2; exit 1; }
+	@$(MAKE) wheel WHEELS=$$(go env GOHOSTOS)/$$(go env GOHOSTARCH)
+	scripts/wheel-test.sh dist/farread-*.whl
+
 .PHONY: browser
 # One file after the other: each has a browser of its own.
 browser: need-go ## the page in a real browser (needs Node, Chromium and .venv); BROWSER_REQUIRE=1: may not be skipped
@@ -289,7 +307,7 @@ tidy-check: need-go ## go.mod and go.sum say what the code needs
 
 ##@ All
 
-CI_STEPS := lint lint-selftest generate-check test test-arm64 race bench-once tidy-check release-check peers browser docs-check fixtures-check e2e terraform-test fuzz
+CI_STEPS := lint lint-selftest generate-check test test-arm64 race bench-once tidy-check release-check peers wheel-test browser docs-check fixtures-check e2e terraform-test fuzz
 
 .PHONY: ci-steps
 ci-steps:

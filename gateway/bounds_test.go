@@ -92,7 +92,7 @@ func TestShortChunks(t *testing.T) {
 		}
 		c := &call{query: map[string][]string{}}
 		c.root, c.key, c.verb = "d", key, "slice"
-		if c.at, err = g.place(c.target); err != nil {
+		if c.at, err = g.place(t.Context(), c.target); err != nil {
 			t.Fatal(err)
 		}
 		d, err := g.c.Client.OpenPlace(t.Context(), c.at, g.options())

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/gulp"
@@ -116,6 +117,9 @@ func spoken(err error) string {
 // fail answers with an error.
 func (s *Server) fail(c *call, err error) {
 	r := explain(err)
+	if _, own := errors.AsType[*refusal](err); s.c.Any && !own && r.code != "internal" {
+		r.text = strings.Join(strings.Fields(err.Error()), " ") // who can ask is who may know
+	}
 	if c.zarr.chunk && r.status == http.StatusNotFound {
 		// Zarr clients take a chunk that is not found for the fill value.
 		r = &refusal{http.StatusGone, r.code, r.text, r.head}

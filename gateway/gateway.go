@@ -52,6 +52,11 @@ type Config struct {
 	// means that all are. It keeps pages of others from reading a server on this machine
 	// by a name that they let point to it.
 	Hosts []string
+	// Any answers for every place that Client can read besides the roots: the segment of a
+	// root is then ~ and the URI in base64url without padding. Errors tell all that the
+	// source says. It is for a server that one user alone can reach: it reads whatever that
+	// user may.
+	Any bool
 	// NoRaw leaves out the verb raw, NoMetrics the path /metrics.
 	NoRaw, NoMetrics bool
 	// RedirectRaw is the length from which on an answer of raw is a redirection (307) to
@@ -169,14 +174,15 @@ type verb struct {
 
 func verbs() map[string]verb {
 	return map[string]verb{
-		"info":  {plan: planInfo},
-		"ls":    {params: []string{"after", "limit"}, serve: (*Server).list},
-		"slice": {params: []string{"s", "nearest", "format", "field", "as", "colors", "range", "robust", "where", "axes", "width", "height", "title", "dark"}, plan: planSlice},
-		"get":   {params: []string{"id", "frame", "item", "items", "chunk"}, plan: planGet},
-		"view":  {params: []string{"track", "tracks", "height", "title", "dark", "from", "to", "width", "samples_per_pixel", "format", "bits"}, plan: planView},
-		"stats": {params: []string{"column", "after", "limit", "format"}, plan: planStats},
-		"raw":   {serve: (*Server).raw},
-		"zarr":  {options: zarrWords, path: (*Server).zarrPath, plan: planZarr},
-		"group": {options: zarrWords, path: (*Server).groupPath, serve: (*Server).group},
+		"info":    {plan: planInfo},
+		"ls":      {params: []string{"after", "limit"}, serve: (*Server).list},
+		"slice":   {params: []string{"s", "nearest", "format", "field", "as", "colors", "range", "robust", "where", "axes", "width", "height", "title", "dark"}, plan: planSlice},
+		"get":     {params: []string{"id", "frame", "item", "items", "chunk", "format"}, plan: planGet},
+		"batches": {params: batchParams(), serve: (*Server).batches},
+		"view":    {params: []string{"track", "tracks", "height", "title", "dark", "from", "to", "width", "samples_per_pixel", "format", "bits"}, plan: planView},
+		"stats":   {params: []string{"column", "after", "limit", "format"}, plan: planStats},
+		"raw":     {serve: (*Server).raw},
+		"zarr":    {options: zarrWords, path: (*Server).zarrPath, plan: planZarr},
+		"group":   {options: zarrWords, path: (*Server).groupPath, serve: (*Server).group},
 	}
 }

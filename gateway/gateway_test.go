@@ -38,6 +38,7 @@ func TestAnswers(t *testing.T) {
 		"/slice/d/members.b2nd?s=3,4&field=id&format=csv": {"text/csv; charset=utf-8", "268435456\n"},
 		"/get/d/items.blp?item=3":                         {"application/octet-stream", "item 3;item 3;item 3;"},
 		"/get/d/items.blp?items=1:3":                      {"application/x-ndjson", "{\"n\":1,\"text\":\"item 1;\"}\n{\"n\":2,\"text\":\"item 2;item 2;\"}\n"},
+		"/get/d/items.blp?items=1:3&format=binary":        {"application/octet-stream", "\x07\x00\x00\x00\x00\x00\x00\x00item 1;\x0e\x00\x00\x00\x00\x00\x00\x00item 2;item 2;"},
 		"/get/d/items.blp?items=200:300":                  {"application/x-ndjson", "{\"n\":200,\"base64\":\"//4A\"}\n"},
 		"/raw/d/notes.txt":                                {"application/octet-stream", "plain text\n"},
 		"/raw/d/gr%C3%B6%C3%9Fe%20%C3%A9.txt":             {"application/octet-stream", "ü"},

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -30,6 +31,8 @@ func planGet(ctx context.Context, s *Server, c *call, h *handle) (*job, error) {
 		return nil, badf("query", "want id and frame, item, items or chunk")
 	case which != "id" && c.query.Has("frame"):
 		return nil, badf("query", "frame goes with id")
+	case which != "items" && c.query.Has("format"):
+		return nil, badf("query", "format goes with items")
 	}
 	switch which {
 	case "id":
@@ -132,6 +135,10 @@ func planItems(s *Server, c *call, h *handle) (*job, error) {
 	if !colon || err1 != nil || err2 != nil || from < 0 || to < from {
 		return nil, badf("items", "items %q: want A:B", clip(c.query.Get("items")))
 	}
+	format := c.query.Get("format")
+	if format != "" && format != "binary" {
+		return nil, badf("format", "format %q: want binary, or none for JSON Lines", clip(format))
+	}
 	if to-from > maxItems {
 		return nil, refusef(http.StatusRequestEntityTooLarge, "too-large", "%d items, %d allowed", to-from, maxItems)
 	}
@@ -139,27 +146,49 @@ func planItems(s *Server, c *call, h *handle) (*job, error) {
 		from, to = min(from, n), min(to, n)
 	}
 	most := s.unknown() // how long items are is known once they are decoded
-	return &job{media: "application/x-ndjson", text: true, size: most, work: most, read: -1,
+	media, encode := "application/x-ndjson", itemsAsLines
+	if format != "" {
+		media, encode = "application/octet-stream", itemsAsBytes
+	}
+	return &job{media: media, text: true, size: most, work: most, read: -1,
 		cost: func(ctx context.Context) (farread.Cost, error) {
 			p, err := it.ExplainItems(ctx, from, to)
 			return p.Cost(), err
 		},
 		make: func(ctx context.Context) ([]byte, error) {
 			out := newPage(min(firstPage, most), most)
-			e := json.NewEncoder(out)
-			e.SetEscapeHTML(false)
-			err := it.EachItem(ctx, from, to, func(i int64, p []byte) error {
-				l := item{N: i}
-				if utf8.Valid(p) {
-					text := string(p)
-					l.Text = &text
-				} else {
-					l.Base64 = base64.StdEncoding.EncodeToString(p)
-				}
-				return e.Encode(l)
-			})
+			err := it.EachItem(ctx, from, to, encode(out))
 			return out.Bytes(), err
 		}}, nil
+}
+
+// itemsAsLines writes items as lines of JSON.
+func itemsAsLines(out *page) func(i int64, p []byte) error {
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	return func(i int64, p []byte) error {
+		l := item{N: i}
+		if utf8.Valid(p) {
+			text := string(p)
+			l.Text = &text
+		} else {
+			l.Base64 = base64.StdEncoding.EncodeToString(p)
+		}
+		return e.Encode(l)
+	}
+}
+
+// itemsAsBytes writes items behind their lengths, of 8 bytes in little endian.
+func itemsAsBytes(out *page) func(i int64, p []byte) error {
+	var size [8]byte
+	return func(_ int64, p []byte) error {
+		binary.LittleEndian.PutUint64(size[:], uint64(len(p)))
+		if _, err := out.Write(size[:]); err != nil {
+			return err
+		}
+		_, err := out.Write(p)
+		return err
+	}
 }
 
 func planChunk(ctx context.Context, c *call, h *handle) (*job, error) {

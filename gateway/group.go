@@ -49,11 +49,11 @@ func (s *Server) groupPath(c *call) (done bool, err error) {
 		dir, last = c.key[:i], c.key[i+1:]
 	}
 	switch {
-	case !c.zarr.chunk && s.isArray(c.root, c.key):
+	case !c.zarr.chunk && s.isArray(c.r.Context(), c.root, c.key):
 		c.zarr.node = nodeOne
-	case last == oneMember && s.isArray(c.root, dir):
+	case last == oneMember && s.isArray(c.r.Context(), c.root, dir):
 		c.zarr.node, c.key = nodeData, dir
-	case last != "" && s.isArray(c.root, dir):
+	case last != "" && s.isArray(c.r.Context(), c.root, dir):
 		c.zarr.node, c.key, c.zarr.coord = nodeCoord, dir, last
 	case c.version != "":
 		return false, badf("option", "a folder has no version")
@@ -64,9 +64,12 @@ func (s *Server) groupPath(c *call) (done bool, err error) {
 }
 
 // isArray reports whether a key is that of an array, by its name. The key of a root is "".
-func (s *Server) isArray(root, key string) bool {
+func (s *Server) isArray(ctx context.Context, root, key string) bool {
 	if key == "" {
-		key = s.roots[root].Key
+		r, err := s.root(ctx, root)
+		if key = r.Key; err != nil {
+			return false // place tells
+		}
 	}
 	return strings.HasSuffix(key, firstSuffix) || strings.HasSuffix(key, otherSuffix)
 }
@@ -159,7 +162,7 @@ func (s *Server) member(c *call) error {
 // beside it.
 func (s *Server) named(c *call, key string, sole bool) (err error) {
 	c.key = key
-	if c.at, err = s.place(c.target); err != nil {
+	if c.at, err = s.place(c.r.Context(), c.target); err != nil {
 		return err
 	}
 	c.place = c.at.URI
@@ -352,7 +355,7 @@ func (s *Server) documents(ctx context.Context, c *call, list []member, index *f
 
 // document finds the document of one array, and its coordinates.
 func (s *Server) document(ctx context.Context, c *call, doc *[]byte, coords *zarrface.Coordinates) (err error) {
-	if c.at, err = s.place(c.target); err != nil {
+	if c.at, err = s.place(ctx, c.target); err != nil {
 		return err
 	}
 	c.place = c.at.URI

@@ -69,7 +69,7 @@ func (s *Server) folderOf(c *call) (of *call, last string, ok bool) {
 		dir, last = c.key[:i], c.key[i+1:]
 	}
 	of = &call{r: c.r, of: c, target: target{verb: c.verb, root: c.root, key: dir}, zarr: c.zarr}
-	at, err := s.place(of.target)
+	at, err := s.place(c.r.Context(), of.target)
 	if of.at, of.place = at, at.URI; err != nil || last == "" {
 		return nil, "", false
 	}
@@ -131,7 +131,7 @@ func (s *Server) table(c, of *call) (table, error) {
 // shared answers for a coordinate out of the array that has it.
 func (s *Server) shared(c *call, key, name string) (err error) {
 	c.key, c.zarr.coord = key, name
-	if c.at, err = s.place(c.target); err != nil {
+	if c.at, err = s.place(c.r.Context(), c.target); err != nil {
 		return err
 	}
 	c.place = c.at.URI

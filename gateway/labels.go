@@ -97,7 +97,7 @@ func (s *Server) axisBeside(ctx context.Context, c *call, k arraymeta.Coord, n i
 		return x, bad("which is not served")
 	}
 	of := &call{r: c.r, of: c, target: target{verb: c.verb, root: c.root, key: path.Join(path.Dir(c.key), k.Array)}}
-	if of.at, err = s.place(of.target); err != nil {
+	if of.at, err = s.place(ctx, of.target); err != nil {
 		return x, err
 	}
 	of.place = of.at.URI

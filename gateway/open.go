@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"strconv"
@@ -10,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats"
@@ -130,6 +133,7 @@ func (o *handles) drop(key string, h *handle) {
 // live costs a look, and one that is not open is opened; all who wait for either share it.
 func (s *Server) dataset(ctx context.Context, c *call) (*handle, error) {
 	h, fresh := s.open.find(c.place, s.now(), s.c.TTL)
+	fresh = fresh || h != nil && c.version != "" && c.version == h.version // its reads are pinned: another object would tell
 	if !fresh {
 		before := h
 		var joined bool
@@ -253,11 +257,34 @@ func digest(texts ...string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// anyRoot is what the segment of a root begins with that is no name but a URI.
+const anyRoot = "~"
+
+// root finds what the segment of a root stands for.
+func (s *Server) root(ctx context.Context, name string) (Root, error) {
+	if r, ok := s.roots[name]; ok {
+		return r, nil
+	}
+	text, ok := strings.CutPrefix(name, anyRoot)
+	if !ok || !s.c.Any {
+		return Root{}, refusef(404, "no-root", "no root %q", clip(name))
+	}
+	uri, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || !utf8.Valid(uri) || bytes.ContainsRune(uri, 0) {
+		return Root{}, badf("path", "root %q: want ~ and a URI in base64url", clip(name))
+	}
+	at, err := s.c.Client.Place(ctx, string(uri))
+	if err != nil {
+		return Root{}, err
+	}
+	return Root{Name: name, Bucket: objstore.Tally()(at.Bucket), Key: at.Key}, nil
+}
+
 // place finds where a target lies.
-func (s *Server) place(t target) (farread.Place, error) {
-	r, ok := s.roots[t.root]
-	if !ok {
-		return farread.Place{}, refusef(404, "no-root", "no root %q", clip(t.root))
+func (s *Server) place(ctx context.Context, t target) (farread.Place, error) {
+	r, err := s.root(ctx, t.root)
+	if err != nil {
+		return farread.Place{}, err
 	}
 	if err := checkSegments(t.key, strings.HasPrefix(r.Bucket.Name(), "file:")); err != nil {
 		return farread.Place{}, err

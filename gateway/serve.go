@@ -172,7 +172,7 @@ func (s *Server) serve(c *call) error {
 			return err
 		}
 	}
-	if c.at, err = s.place(c.target); err != nil {
+	if c.at, err = s.place(c.r.Context(), c.target); err != nil {
 		return err
 	}
 	if c.place = c.at.URI; c.verb == "raw" {

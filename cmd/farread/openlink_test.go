@@ -71,7 +71,13 @@ func TestOpenLink(t *testing.T) {
 // showing is a process that serves or shows a dataset, and the link that it prints.
 func showing(t *testing.T, args ...string) (*process, string) {
 	t.Helper()
-	p := newProcess(t, args...)
+	return newProcess(t, args...).listening(t)
+}
+
+// listening starts a server, and returns its address.
+func (p *process) listening(t *testing.T) (*process, string) {
+	t.Helper()
+	args := p.cmd.Args[1:]
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

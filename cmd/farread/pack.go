@@ -55,7 +55,8 @@ of numbers where all cells are numbers.
 
 An array is a .npy, a member of a .npz (--member), or any other file with a note of
 what its bytes are beside it (see: farread help notes), or with --dtype and --shape
-instead. It is cut into chunks, and these into blocks, which are read alone; their
+instead. SRC may be -, standard input: a .npy, or items of --dtype and --shape, which
+are packed as they come. It is cut into chunks, and these into blocks, which are read alone; their
 shapes are chosen unless --chunk-shape and --block-shape are given, or --for says what
 slices are read most: series (along the first axis), planes (of the last two), both, or
 small cubes; farread advise tells what that saves. Memory is bounded by --max-memory,
@@ -227,6 +228,7 @@ func newPack(a *app) *cobra.Command {
   farread pack s3://in/all.npy s3://arrays/all.b2nd --on arn:aws:states:REGION:ACCOUNT:stateMachine:NAME --work s3://jobs/packs
   farread pack s3://images/train/ s3://frames/train/ --format gulp --on arn:aws:states:REGION:ACCOUNT:stateMachine:NAME --work s3://jobs/packs
   farread pack https://host/era5.zarr/t2m t2m.b2nd --chunk-shape 365,90,90
+  some-program | farread pack - s3://arrays/x.b2nd --dtype '<f4' --shape 1000,720,1440
   farread pack grid.raw grid.b2nd --dtype '<f4' --shape 720,1440 --chunk-shape 90,1440
   farread pack events.jsonl s3://logs/events.blp
   farread pack --append today.jsonl s3://logs/events.blp
@@ -247,11 +249,17 @@ func newPack(a *app) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			last := len(args) - 1
+			if err := f.stdinOnly(args[:last]); err != nil {
+				return err
+			}
 			b, key, err := a.client.Bucket(cmd.Context(), args[last])
 			if err != nil {
 				return at(args[last], err)
 			}
 			dst := target{uri: args[last], bucket: b, key: key}
+			if path.Ext(key) != pack.ArraySuffix && args[0] == fromStdin {
+				return usagef("-: what comes on standard input becomes an array: end DST in %s", pack.ArraySuffix)
+			}
 			if f.format == "" && !f.more && path.Ext(key) == "" && manyArrays(args[:last]) {
 				f.format = all.B2ND
 			}

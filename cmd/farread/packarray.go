@@ -212,6 +212,9 @@ func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packF
 	if slices.ContainsFunc(encode.Filters, func(f blosc.Filter) bool { return f.ID == blosc.Delta }) && !a.flags.quiet {
 		fmt.Fprintln(a.stderr, "delta in an array: C-Blosc2 up to 3.3.5 reads slices of it wrong; farread does not")
 	}
+	if srcs[0] == fromStdin {
+		return a.packStream(ctx, dst, f, encode)
+	}
 	if n, err := a.zarrSource(ctx, srcs[0], f.array.deniedIsAbsent); n != nil || err != nil {
 		if err != nil {
 			return at(srcs[0], err)

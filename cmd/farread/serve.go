@@ -34,6 +34,7 @@ type serveFlags struct {
 	addr, metricsAddr           string
 	ready, public, noRaw        bool
 	open, noViewer              bool
+	any, withStdin              bool
 	cors, hosts                 []string
 	tokenFile, cert, key        string
 	ttl                         time.Duration
@@ -62,6 +63,7 @@ as its last path element. The address itself is a page to look at all that in a 
   /get/ROOT/KEY     ?id=NAME&frame=3, ?item=7, ?items=0:10 or ?chunk=2
   /view/ROOT/KEY    ?track=1&width=2000 of a series as json, npy, csv, dat, png or svg
   /stats/ROOT/KEY   least, greatest, NaN and zeros of each chunk, if an index has them
+  /batches/ROOT/KEY ?n=32&seed=1&rank=0&world=8: shuffled images of a gulp dataset
   /zarr/ROOT/KEY/   an array in chunks, for clients of Zarr v3: zarr.json, c/0/1, ...
   /group/ROOT/KEY/  an array, or the arrays of a folder, as a Zarr group, for xarray
   /raw/ROOT/KEY     bytes as they are stored, with Range
@@ -74,21 +76,32 @@ dataset is believed to be current for --ttl. /info tells a version: with
 
 On an address of this machine alone no token is needed. On any other, give
 --token-file or --public. Pages of other origins may read answers only with --cors.
-The log, a line of JSON for each request, goes to stderr unless --quiet is set.`,
+The log, a line of JSON for each request, goes to stderr unless --quiet is set.
+
+For programs of yours, --addr unix: listens where nobody else can connect, --any lets
+them ask for any URI that you can read, and --exit-with-stdin ends it with them.`,
 		Example: `  farread serve weather.b2nd --open
   farread serve s3://arrays/ series=s3://datasets/series/ --addr 127.0.0.1:0
+  farread serve --any --addr unix: --exit-with-stdin --ready-json
   farread serve . --as here --addr 127.0.0.1:0 --cors https://viewer.example --ready-json --quiet`,
-		Args: cobra.MinimumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 && !o.any {
+				return usagef("missing URI")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.serve(cmd.Context(), args, o)
 		},
 	}
 	f := c.Flags()
 	f.StringArrayVar(&o.as, "as", nil, "`NAME` of the root; of several roots in their order")
-	f.StringVar(&o.addr, "addr", o.addr, "`ADDRESS` to listen at; port 0 takes a free one")
+	f.StringVar(&o.addr, "addr", o.addr, "`ADDRESS` to listen at; port 0 takes a free one; unix:FILE is a socket for you alone, unix: one in a new folder")
 	f.BoolVar(&o.ready, "ready-json", false, "when it listens, say so by one line of JSON on stdout")
+	f.BoolVar(&o.any, "any", false, "answer for any URI: /VERB/~BASE64URL, besides the roots")
+	f.BoolVar(&o.withStdin, "exit-with-stdin", false, "end when standard input ends, as when the parent dies")
 	f.StringSliceVar(&o.cors, "cors", nil, "`ORIGINS` whose pages may read answers, or *")
-	f.StringVar(&o.tokenFile, "token-file", "", "`FILE` with the token that requests must bear")
+	f.StringVar(&o.tokenFile, "token-file", "", "`FILE` with the token that requests must bear; - is the first line of stdin")
 	f.BoolVar(&o.public, "public", false, "answer everybody who can reach the address, without a token")
 	f.StringSliceVar(&o.hosts, "host", nil, "host `NAMES` to answer for besides localhost and addresses")
 	f.DurationVar(&o.ttl, "ttl", o.ttl, "how long a dataset is believed to be current")
@@ -123,11 +136,14 @@ func (a *app) serveRoots(ctx context.Context, roots []gateway.Root, o *serveFlag
 	if o.maxResponse < 1 || o.maxRead < 1 {
 		return usagef("--max-response %s and --max-read %s: want more than 0", &o.maxResponse, &o.maxRead)
 	}
+	if err := o.checkLocal(); err != nil {
+		return err
+	}
 	if a.memory > 0 {
 		o.cache = a.memory
 	}
 	most := int64(a.flags.maxMemory)
-	c := gateway.Config{Client: a.client, Roots: roots, TTL: o.ttl, MaxResponse: int64(o.maxResponse), MaxRead: int64(o.maxRead),
+	c := gateway.Config{Client: a.client, Roots: roots, Any: o.any, TTL: o.ttl, MaxResponse: int64(o.maxResponse), MaxRead: int64(o.maxRead),
 		Cache: min(int64(o.cache), most/4), Memory: most / 2, CORS: o.cors, NoRaw: o.noRaw, RedirectRaw: int64(o.redirectRaw), NoMetrics: o.metricsAddr != "", Log: a.accessLog(o)}
 	if o.ttl == 0 {
 		c.TTL = -1
@@ -135,7 +151,17 @@ func (a *app) serveRoots(ctx context.Context, roots []gateway.Root, o *serveFlag
 	if c.Cache == 0 {
 		c.Cache = -1
 	}
-	if c.Token, err = token(o.tokenFile); err != nil {
+	if o.local() {
+		c.Stall = patient
+	}
+	ctx, secret, err := a.heed(ctx, o)
+	if err != nil {
+		return err
+	}
+	if c.Token = secret; secret == "" {
+		c.Token, err = token(o.tokenFile)
+	}
+	if err != nil {
 		return err
 	}
 	if o.noViewer && o.open {
@@ -144,12 +170,16 @@ func (a *app) serveRoots(ctx context.Context, roots []gateway.Root, o *serveFlag
 	if !o.noViewer {
 		c.Viewer = viewer.Handler()
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.addr)
+	l, done, err := o.listener(ctx)
 	if err != nil {
 		return fmt.Errorf("--addr %s: %w", human.Printable(o.addr), err)
 	}
+	defer done()
 	defer func() { _ = l.Close() }() // the server may have closed it
-	alone := loopback(l.Addr())
+	alone := o.local() || loopback(l.Addr())
+	if !alone && o.any {
+		return usagef("--any answers for whatever you can read: %s can be reached from elsewhere", human.Printable(o.addr))
+	}
 	if !alone && c.Token == "" && !o.public {
 		return usagef("--addr %s can be reached from elsewhere: give --token-file, or --public", human.Printable(o.addr))
 	}
@@ -180,6 +210,9 @@ func (a *app) listen(ctx context.Context, g *gateway.Server, l net.Listener, o *
 		go func() { ended <- servers[1].Serve(m) }()
 	}
 	address := "http://" + l.Addr().String()
+	if o.local() {
+		address = unixAddress + l.Addr().String()
+	}
 	if o.cert != "" {
 		pair, err := tls.LoadX509KeyPair(o.cert, o.key)
 		if err != nil {
@@ -254,7 +287,10 @@ func (a *app) tellAddress(address string, o *serveFlags) error {
 		return err
 	}
 	path := "/"
-	if o.noViewer {
+	switch {
+	case o.local():
+		path = ""
+	case o.noViewer:
 		path = "/ls/"
 	}
 	_, err := fmt.Fprintf(a.stdout, "serving at %s%s until Ctrl-C\n", address, path)
@@ -284,9 +320,14 @@ func token(file string) (string, error) {
 	if err != nil {
 		return "", at(file, err)
 	}
-	text := strings.TrimSpace(string(p))
+	return oneToken(human.Printable(file), string(p))
+}
+
+// oneToken is the token that a text is.
+func oneToken(what, text string) (string, error) {
+	text = strings.TrimSpace(text)
 	if text == "" || strings.ContainsAny(text, " \t\r\n") || len(text) > 4096 {
-		return "", usagef("%s: want one token, without blanks", human.Printable(file))
+		return "", usagef("%s: want one token, without blanks", what)
 	}
 	return text, nil
 }

@@ -106,12 +106,18 @@ func TestServeRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "empty"), nil)
+	write(t, filepath.Join(dir, "secret"), []byte("s3cret"))
 	for _, x := range []struct {
 		args []string
 		code int
 		want string
 	}{
-		{[]string{}, exitUsage, "at least 1 arg"},
+		{[]string{}, exitUsage, "missing URI"},
+		{[]string{"--any"}, exitUsage, "--token-file"},
+		{[]string{"--any", "--public", "--addr", "unix:"}, exitUsage, "--public"},
+		{[]string{"--any", "--addr", "0.0.0.0:0", "--token-file", filepath.Join(dir, "secret")}, exitUsage, "can be reached from elsewhere"},
+		{[]string{dir, "--addr", "unix:", "--open"}, exitUsage, "no page"},
+		{[]string{dir, "--token-file", "-"}, exitUsage, "no line"},
 		{[]string{filepath.Join(dir, "none")}, exitNotFound, "not found"},
 		{[]string{dir, dir}, exitUsage, "two roots are called"},
 		{[]string{dir, "--as", "a", "--as", "b"}, exitUsage, "no root for it"},

@@ -1,0 +1,281 @@
+"""What Python holds, or makes piece by piece, into files of farread."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, Optional, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _errors
+from ._gateway import current, local_uri
+from ._program import program
+
+_SLAB = 16 << 20  # bytes that are taken at a time of arrays that are made when they are read
+
+
+def pack(
+    obj: Any,
+    uri: Union[str, os.PathLike[str]],
+    *,
+    dims: Optional[Sequence[str]] = None,
+    attrs: Optional[Mapping[str, Any]] = None,
+    coords: Optional[Mapping[str, Any]] = None,
+    shape: Optional[Sequence[int]] = None,
+    chunks: Optional[Sequence[int]] = None,
+    blocks: Optional[Sequence[int]] = None,
+    codec: Optional[str] = None,
+    overwrite: bool = False,
+) -> list[str]:
+    """Packs arrays into ``.b2nd``, and items into ``.blp``. It returns the names of what it made.
+
+    ``obj`` is one of
+
+    * a NumPy array, or what can be sliced like one (dask, zarr, h5py), slab by slab: ``uri`` ends in ``.b2nd``
+    * an xarray DataArray, with names, coordinates and attributes, into a ``.b2nd``; a Dataset into
+      a ``folder/``, a ``.b2nd`` for each variable
+    * an iterable of arrays, which lie behind each other along the first axis; with ``shape``, that of
+      all of it, nothing is kept on disk
+    * an iterable of ``bytes`` or ``str``: ``uri`` ends in ``.blp``
+
+    Nothing shows at ``uri`` before all of it was written, and nothing is left if that fails.
+
+    :param chunks: shape of the chunks; None chooses
+    :param blocks: shape of the blocks, which are read alone; None chooses
+    :param codec: such as ``"zstd-5"``
+    :param overwrite: replace what is there, else :class:`farread.Exists` is raised
+
+    >>> made = farread.pack(np.arange(6).reshape(2, 3), new + ".b2nd", dims=("y", "x"), attrs={"units": "m"})
+    >>> a = farread.open(new + ".b2nd")
+    >>> a.shape, a.dims, a.attrs
+    ((2, 3), ('y', 'x'), {'units': 'm'})
+    >>> made = farread.pack([b"one", "two"], new + ".blp")
+    >>> list(farread.bloscpack.items(new + ".blp"))
+    [b'one', b'two']
+    """
+    to = local_uri(uri)
+    flags: list[str] = []
+    if overwrite:
+        flags.append("--force")
+    if codec:
+        flags += ["--codec", codec]
+    for name, lengths in ("chunk-shape", chunks), ("block-shape", blocks):
+        if lengths is not None:
+            flags += [f"--{name}", ",".join(map(str, lengths))]
+    if _is(obj, "Dataset"):
+        if dims is not None or attrs is not None or coords is not None:
+            raise _errors.Invalid("pack: a Dataset has dims, attrs and coords of its own")
+        if not to.endswith("/"):
+            raise _errors.Invalid(f"{to}: a Dataset goes into a folder: end it in /")
+        return [made for name in obj.data_vars for made in _data_array(obj[name], f"{to}{name}.b2nd", flags)]
+    if _is(obj, "DataArray"):
+        return _data_array(obj, to, flags, dims, attrs, coords)
+    if hasattr(obj, "__array__") or hasattr(obj, "shape") and hasattr(obj, "dtype"):
+        return _array(obj, to, flags, dims, attrs, coords)
+    if isinstance(obj, (str, bytes)) or not isinstance(obj, Iterable):
+        raise _errors.Invalid(f"pack: a {type(obj).__name__}: want an array, or an iterable of arrays, bytes or texts")
+    items = iter(obj)
+    first = next(items, None)
+    if first is None:
+        raise _errors.Invalid("pack: an iterable without anything says not what it is of")
+    items = itertools.chain([first], items)
+    if isinstance(first, (str, bytes, bytearray, memoryview)):
+        return _items(items, to, flags)
+    return _slabs(items, np.asarray(first), shape, to, flags, dims, attrs, coords)
+
+
+def _is(obj: Any, name: str) -> bool:
+    """Whether xarray made an object, without importing it."""
+    x = sys.modules.get("xarray")
+    return x is not None and isinstance(obj, getattr(x, name))
+
+
+def _data_array(
+    obj: Any, to: str, flags: list[str], dims: Optional[Sequence[str]] = None, attrs: Optional[Mapping[str, Any]] = None, coords: Optional[Mapping[str, Any]] = None
+) -> list[str]:
+    names = list(dims) if dims is not None else [str(d) for d in obj.dims]
+    if coords is None:
+        coords = {str(new): obj.coords[old] for old, new in zip(obj.dims, names) if old in obj.coords}
+    return _array(obj.variable.data, to, flags, names, obj.attrs if attrs is None else attrs, coords)
+
+
+def _array(
+    obj: Any, to: str, flags: list[str], dims: Optional[Sequence[str]], attrs: Optional[Mapping[str, Any]], coords: Optional[Mapping[str, Any]]
+) -> list[str]:
+    if not isinstance(obj, np.ndarray) and not (hasattr(obj, "shape") and hasattr(obj, "dtype") and hasattr(obj, "__getitem__")):
+        obj = np.asarray(obj)
+    dtype = np.dtype(obj.dtype)
+    return _npy(_cut(obj), dtype, tuple(obj.shape), to, flags, dims, attrs, coords)
+
+
+def _cut(obj: Any) -> Iterator[npt.NDArray[Any]]:
+    """Slabs of an array along its first axis."""
+    if not obj.shape:
+        yield np.asarray(obj[()])
+        return
+    row = math.prod(obj.shape[1:]) * np.dtype(obj.dtype).itemsize
+    n = max(_SLAB // max(row, 1), 1)
+    own = getattr(obj, "chunks", None)  # whole chunks of the source
+    if own and not isinstance(obj, np.ndarray):
+        first = own[0] if isinstance(own[0], int) else max(own[0], default=1)
+        n = max(n // max(first, 1), 1) * max(first, 1)
+    for at in range(0, obj.shape[0], n):
+        yield np.asarray(obj[at : at + n])
+
+
+def _slabs(
+    items: Iterator[Any],
+    first: npt.NDArray[Any],
+    shape: Optional[Sequence[int]],
+    to: str,
+    flags: list[str],
+    dims: Optional[Sequence[str]],
+    attrs: Optional[Mapping[str, Any]],
+    coords: Optional[Mapping[str, Any]],
+) -> list[str]:
+    if first.ndim == 0:
+        raise _errors.Invalid("pack: an iterable of numbers: make an array of it, or give arrays along the first axis")
+
+    def checked() -> Iterator[npt.NDArray[Any]]:
+        for x in items:
+            a = np.asarray(x)
+            if a.dtype != first.dtype or a.shape[1:] != first.shape[1:]:
+                raise _errors.Invalid(f"pack: an array of {a.dtype} {a.shape} behind one of {first.dtype} {first.shape}: only the first axis may differ")
+            yield a
+
+    if shape is not None:
+        return _npy(checked(), first.dtype, tuple(shape), to, flags, dims, attrs, coords)
+    with tempfile.TemporaryFile() as f:  # how long the first axis is, is known at the end
+        rows = 0
+        for a in checked():
+            f.write(_bytes(a))
+            rows += a.shape[0]
+        f.seek(0)
+        whole = (rows, *first.shape[1:])
+        return _npy(iter(lambda: f.read(_SLAB), b""), first.dtype, whole, to, flags, dims, attrs, coords)
+
+
+def _bytes(a: npt.NDArray[Any]) -> memoryview:
+    return memoryview(np.ascontiguousarray(a).reshape(-1).view(np.uint8)) if a.dtype.itemsize else memoryview(b"")  # type: ignore[arg-type,unused-ignore]
+
+
+def _npy(
+    slabs: Iterator[Any],
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    to: str,
+    flags: list[str],
+    dims: Optional[Sequence[str]],
+    attrs: Optional[Mapping[str, Any]],
+    coords: Optional[Mapping[str, Any]],
+) -> list[str]:
+    """Packs an array that comes as slabs of items."""
+    if dtype.hasobject:
+        raise _errors.Unsupported(f"pack: items of {dtype} are objects of Python: convert them, to numbers or to text of a fixed length")
+    with tempfile.TemporaryDirectory(prefix="farread-") as tmp:
+        args = [*flags, *_meaning(Path(tmp), dims, attrs, coords)]
+
+        def pieces() -> Iterator[Any]:
+            head = _Head()
+            np.lib.format.write_array_header_2_0(head, {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape})  # type: ignore[arg-type,unused-ignore]
+            yield head.text
+            for slab in slabs:
+                yield slab if isinstance(slab, bytes) else _bytes(slab)
+
+        return _run(["-", to, *args], pieces())
+
+
+class _Head:
+    """Takes what NumPy writes."""
+
+    text = b""
+
+    def write(self, p: bytes) -> None:
+        self.text += p
+
+
+def _meaning(tmp: Path, dims: Optional[Sequence[str]], attrs: Optional[Mapping[str, Any]], coords: Optional[Mapping[str, Any]]) -> list[str]:
+    """The flags for names, coordinates and attributes, whose files lie in a folder."""
+    flags: list[str] = []
+    if dims is not None:
+        flags += ["--dims", ",".join(map(str, dims))]
+    if attrs:
+        flags += ["--attrs", str(_json(tmp / "attrs.json", attrs))]
+    for i, (name, values) in enumerate((coords or {}).items()):
+        x = np.asarray(values)
+        if x.dtype.hasobject:
+            x = x.astype("U")
+        np.save(tmp / f"{i}.npy", x, allow_pickle=False)
+        flags += ["--coord", f"{name}={tmp / f'{i}.npy'}"]
+        if getattr(values, "attrs", None):
+            flags += ["--attrs", f"{name}={_json(tmp / f'{i}.json', values.attrs)}"]
+    return flags
+
+
+def _json(path: Path, attrs: Mapping[str, Any]) -> Path:
+    def plain(x: Any) -> Any:
+        if isinstance(x, (np.generic, np.ndarray)):
+            return x.tolist()
+        raise _errors.Invalid(f"pack: an attribute of {type(x).__name__}: want numbers, texts, lists and dicts")
+
+    path.write_text(json.dumps(dict(attrs), default=plain))
+    return path
+
+
+def _items(items: Iterator[Any], to: str, flags: list[str]) -> list[str]:
+    """Packs items by way of a file of records behind their lengths."""
+    with tempfile.NamedTemporaryFile(prefix="farread-", delete=False) as f:
+        try:
+            for x in items:
+                p = x.encode() if isinstance(x, str) else bytes(x)
+                f.write(struct.pack("<I", len(p)))
+                f.write(p)
+            f.close()
+            return _run([f.name, to, "--records", "u32le", *flags], iter(()))
+        finally:
+            f.close()
+            os.unlink(f.name)
+
+
+def _run(args: list[str], pieces: Iterator[Any]) -> list[str]:
+    """Runs ``farread pack``, and gives it what it reads."""
+    command = [program(), "pack", "--json", "--quiet", *current().flags, *args]
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+        p = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=errors, start_new_session=True)
+        assert p.stdin is not None
+        try:
+            _feed(p.stdin, pieces)
+            status = p.wait()
+        except BaseException:
+            p.terminate()  # nothing of it shows then
+            p.wait()
+            raise
+        errors.seek(0)
+        out.seek(0)
+        if status != 0:
+            raise _errors.from_exit(status, errors.read().decode(errors="replace").strip())
+        return [str(x) for x in json.loads(out.read()).get("outputs", [args[1]])]
+
+
+def _feed(pipe: IO[bytes], pieces: Iterator[Any]) -> None:
+    try:
+        for piece in pieces:
+            pipe.write(piece)
+        pipe.close()
+    except BrokenPipeError:  # it failed, and says why
+        pass
+    finally:
+        try:
+            pipe.close()
+        except BrokenPipeError:
+            pass

@@ -1,0 +1,1 @@
+version = "0.0.0.dev0"  # the wheel has its own

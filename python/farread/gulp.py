@@ -1,0 +1,222 @@
+"""Images for training: samples of a gulp dataset, shuffled, in shares of ranks and workers.
+
+>>> import farread.gulp
+>>> d = farread.gulp.Dataset(clips, seed=1)
+>>> len(d)
+3
+>>> d[0].id, len(d[0].frames)
+('a', 2)
+>>> sorted(s.id for s in d.iterable())
+['a', 'b', 'c']
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Optional, Union
+
+from . import _errors
+from ._gateway import current, local_uri, root_of
+
+__all__ = ["Dataset", "Iterable", "Sample"]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """An id with the bytes of its images, or one image of it.
+
+    ``meta`` is what the dataset says of the id, such as its label; ``index`` is its place in the
+    order of the dataset, and ``frame`` the number of the image if images are samples.
+    """
+
+    id: str
+    index: int
+    frame: int
+    frames: list[bytes] = field(repr=False)
+    meta: dict[str, Any] = field(default_factory=dict)
+
+
+def _same(s: Sample) -> Any:
+    return s
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A folder of gulp chunks, map-style: ``len(d)``, ``d[i]``, and ``d.__getitems__([…])``, which
+    torch's DataLoader calls for a batch. :meth:`iterable` gives its samples shuffled.
+
+    :param uri: the folder of ``data_0.gulp``, ``meta_0.gmeta`` and so on
+    :param transform: called with each :class:`Sample`; None gives the samples themselves
+    :param frames: each image is a sample, not each id
+    :param seed: of the shuffle of :meth:`iterable`
+    :param block: runs of so many neighbours stay together in the shuffle, and are read by one
+        request; 0 shuffles samples one by one
+    :param window: samples that are shuffled among each other; 0 is 16 blocks
+    """
+
+    uri: Union[str, os.PathLike[str]]
+    transform: Callable[[Sample], Any] = _same
+    frames: bool = False
+    seed: int = 0
+    block: int = 0
+    window: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "uri", local_uri(self.uri))
+        if self.transform is None:
+            object.__setattr__(self, "transform", _same)
+
+    def _ask(self, query: dict[str, str]) -> Iterator[tuple[dict[str, Any], list[Sample]]]:
+        """Heads and samples of batches; the first has none."""
+        uri = str(self.uri)
+        with current().ask("/batches/" + root_of(uri), query, uri) as answer:
+            while True:
+                line = answer.readline()
+                if not line:
+                    return
+                if not line.endswith(b"\n"):
+                    raise _errors.unavailable(f"{uri}: the answer was cut")
+                head = json.loads(line)
+                samples = []
+                for s in head.pop("samples"):
+                    images = []
+                    for n in s["sizes"]:
+                        image = answer.read(n)
+                        if len(image) < n:
+                            raise _errors.unavailable(f"{uri}: the answer was cut")
+                        images.append(image)
+                    meta: dict[str, Any] = {}
+                    for m in s.get("meta") or []:
+                        meta.update(m)
+                    samples.append(Sample(s["id"], s["index"], s["frame"], images, meta))
+                yield head, samples
+
+    def _order(self) -> dict[str, str]:
+        return {"sequential": "1", "frames": str(int(self.frames))}
+
+    def __len__(self) -> int:
+        for head, _ in self._ask({**self._order(), "n": "1"}):
+            return int(head["left"])
+        raise _errors.unavailable(f"{self.uri}: the answer was cut")
+
+    def __getitem__(self, i: int) -> Any:
+        if i < 0:
+            i += len(self)
+        try:
+            return self.__getitems__([i])[0]
+        except _errors.NoEntry as e:
+            raise IndexError(str(e)) from None
+
+    def __getitems__(self, indexes: Sequence[int]) -> list[Any]:
+        """The samples at some places, read side by side."""
+        out: list[Any] = []
+        for k in range(0, len(indexes), 256):
+            at = ",".join(str(int(i)) for i in indexes[k : k + 256])
+            for _, samples in self._ask({**self._order(), "at": at}):
+                out += [self.transform(s) for s in samples]
+        return out
+
+    def iterable(
+        self,
+        batch: int = 1,
+        *,
+        epoch: int = 0,
+        rank: int = 0,
+        world: int = 1,
+        shuffle: bool = True,
+        collate: Optional[Callable[[list[Any]], Any]] = None,
+        state: Optional[dict[str, Any]] = None,
+    ) -> Iterable:
+        """The samples of this rank in their order, which is another one each epoch.
+
+        With ``batch`` above 1, or ``collate``, it gives lists of that many samples, or what ``collate``
+        makes of them: give it to torch's DataLoader with ``batch_size=None``. Workers of a DataLoader
+        take shares. ``state`` goes on where an earlier :meth:`Iterable.state_dict` was.
+        """
+        return Iterable(self, batch, epoch, rank, world, shuffle, collate, state)
+
+
+class Iterable:
+    """Samples of a :class:`Dataset` in an order, iterable-style. A loop over it is one epoch."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        batch: int,
+        epoch: int,
+        rank: int,
+        world: int,
+        shuffle: bool,
+        collate: Optional[Callable[[list[Any]], Any]],
+        state: Optional[dict[str, Any]],
+    ) -> None:
+        if batch < 1:
+            raise _errors.Invalid(f"batches of {batch} samples: want 1 or more")
+        self._dataset, self._batch, self._collate = dataset, batch, collate
+        self._epoch, self._rank, self._world, self._shuffle = epoch, rank, world, shuffle
+        self._state = dict(state) if state else None
+        self._cursor: Optional[dict[str, Any]] = None
+
+    def set_epoch(self, epoch: int) -> None:
+        """The order of the next loop is that of this epoch."""
+        self._epoch, self._state, self._cursor = epoch, None, None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the loop is, as JSON knows it: what was given out counts as done."""
+        return {"cursor": self._cursor or (self._state or {}).get("cursor")}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The next loop goes on where another one was."""
+        self._state, self._cursor = dict(state), None
+
+    def _query(self) -> dict[str, str]:
+        q = {"n": str(self._batch)}
+        cursor = (self._state or {}).get("cursor")
+        worker, workers = _worker()
+        if cursor:
+            if workers > 1 and cursor.get("workers", 1) != workers:
+                raise _errors.Invalid(f"the state is of {cursor.get('workers', 1)} workers, and there are {workers}: each worker has a state of its own")
+            return {**q, "cursor": json.dumps(cursor)}
+        d = self._dataset
+        q |= {"seed": str(d.seed), "epoch": str(self._epoch), "rank": str(self._rank), "world": str(self._world), "frames": str(int(d.frames))}
+        q |= {"worker": str(worker), "workers": str(workers), "sequential": str(int(not self._shuffle))}
+        if d.block:
+            q |= {"block": str(d.block), "window": str(d.window)}
+        return q
+
+    def __iter__(self) -> Iterator[Any]:
+        query, failures = self._query(), 0
+        transform = self._dataset.transform
+        while True:
+            try:
+                for head, samples in self._dataset._ask(query):
+                    self._cursor = head["cursor"]
+                    if samples:
+                        failures = 0
+                        made = [transform(s) for s in samples]
+                        if self._collate is not None:
+                            yield self._collate(made)
+                        elif self._batch > 1:
+                            yield made
+                        else:
+                            yield made[0]
+                    query = {"n": query["n"], "cursor": json.dumps(self._cursor)}
+                break
+            except _errors.Unavailable:  # what is left is asked for again
+                failures += 1
+                if failures > 3:
+                    raise
+        self._state, self._cursor = None, None
+        self._epoch += 1
+
+
+def _worker() -> tuple[int, int]:
+    """The number of this worker of torch's DataLoader, and how many there are."""
+    data = sys.modules.get("torch.utils.data")
+    info = data.get_worker_info() if data is not None else None
+    return (info.id, info.num_workers) if info is not None else (0, 1)
+

@@ -1,0 +1,129 @@
+"""The program behind the package: who starts it, who may ask it, and when it ends."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import farread
+from farread import _gateway
+
+
+def address() -> str:
+    child = _gateway.current()._child
+    assert child is not None
+    return child.address.removeprefix("unix:")
+
+
+def gone(path: str) -> bool:
+    """Whether a socket goes within a while."""
+    for _ in range(2400):
+        if not os.path.exists(path):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_is_private(sample: str) -> None:
+    farread.open(sample)
+    at = Path(address())
+    assert stat.S_IMODE(at.stat().st_mode) == 0o600 and stat.S_IMODE(at.parent.stat().st_mode) == 0o700
+
+
+def test_ends_with_configure(sample: str) -> None:
+    farread.open(sample)
+    at = address()
+    farread.configure()
+    assert gone(os.path.dirname(at))
+    assert farread.open(sample)[1, 1] == 6
+
+
+def test_killed_program_is_started_again(sample: str) -> None:
+    a = farread.open(sample)
+    child = _gateway.current()._child
+    assert child is not None
+    child.process.kill()
+    child.process.wait()
+    assert a[3, 4] == 19
+
+
+SCRIPT = """
+import sys, farread
+from farread import _gateway
+print(farread.open(sys.argv[1])[0, 1], _gateway.current()._child.address.removeprefix("unix:"), flush=True)
+if sys.argv[2] == "wait":
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("how", ["end", "kill"])
+def test_ends_with_python(sample: str, how: str) -> None:
+    p = subprocess.Popen([sys.executable, "-c", SCRIPT, sample, "wait" if how == "kill" else ""], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert p.stdout is not None
+    item, at = p.stdout.readline().decode().split()
+    if how == "kill":
+        assert os.path.exists(at)
+        p.kill()
+    p.wait()
+    assert item == "1" and gone(os.path.dirname(at))
+
+
+def _sum(uri: str) -> int:
+    return int(farread.open(uri)[...].sum())
+
+
+@pytest.mark.parametrize("way", ["fork", "spawn"])
+def test_processes(sample: str, way: str) -> None:
+    a = farread.open(sample)
+    at = address()
+    with multiprocessing.get_context(way).Pool(2) as pool:
+        assert pool.map(_sum, [sample] * 4) == [190] * 4
+        assert pool.map(np.sum, [a, a]) == [190, 190]
+    assert address() == at and a[0, 0] == 0
+
+
+INTERRUPT = """
+import os, signal, sys, threading, farread
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs in the background ignores it
+a = farread.open(sys.argv[1])
+threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    while True:
+        a[:, 0]
+except KeyboardInterrupt:
+    print(a[0, 1])  # the program is there still
+"""
+
+
+def test_interrupt(sample: str) -> None:
+    out = subprocess.run([sys.executable, "-c", INTERRUPT, sample], capture_output=True, timeout=300)
+    assert out.stdout == b"1\n" and out.returncode == 0, out.stderr
+
+
+def test_no_program(monkeypatch: pytest.MonkeyPatch, sample: str) -> None:
+    monkeypatch.setenv("FARREAD_BIN", "/nope/farread")
+    farread.configure()
+    with pytest.raises(farread.Unavailable, match="/nope/farread"):
+        farread.open(sample)
+    monkeypatch.undo()
+    farread.configure(max_memory="1KiB")
+    with pytest.raises(farread.Invalid, match="max-memory"):
+        farread.open(sample)
+    with pytest.raises(farread.Invalid, match="no option"):
+        farread.configure(colour="red")
+    farread.configure()
+    assert farread.open(sample)[0, 1] == 1
+
+
+def test_import_is_light() -> None:
+    """The package imports none of its extras, nor starts anything."""
+    code = "import sys, farread; print(sorted({'xarray', 'pandas', 'zarr', 'dask', 'torch'} & set(sys.modules)), farread._gateway.current()._child)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"[] None\n"
