@@ -1,5 +1,7 @@
 package codec
 
+import "github.com/farread/farread/internal/match"
+
 // BloscLZ is a byte code of two instructions. A control byte below 32 is a run
 // of one more literals than it says; any other is a match whose length and
 // distance begin in it. The first byte has a marker in its upper bits and is
@@ -62,7 +64,7 @@ func decodeBloscLZ(dst, src []byte) bool {
 			*(*[16]byte)(dst[o:]) = *(*[16]byte)(dst[o-dist:])
 			*(*[16]byte)(dst[o+16:]) = *(*[16]byte)(dst[o-dist+16:])
 		} else {
-			copyMatch(dst, o, dist, n)
+			match.Copy(dst, o, dist, n)
 		}
 		o += n
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 
 	"github.com/klauspost/compress/huff0"
+
+	"github.com/farread/farread/internal/match"
 )
 
 // zstdFast decodes Zstandard frames (RFC 8878) of very compressible data: zeros,
@@ -176,7 +178,7 @@ func (f *zstdFast) decode(dst, src []byte) bool {
 			if p >= len(src) || size > end-o {
 				return false
 			}
-			fillRun(dst[o:o+size], src[p])
+			match.Fill(dst[o:o+size], src[p])
 			p, o = p+1, o+size
 		case blockCompressed:
 			if size > len(src)-p {
@@ -277,7 +279,7 @@ func (f *zstdFast) literals(in []byte) (lit, rest []byte, ok bool) {
 	}
 	switch {
 	case l.kind == litRLE:
-		fillRun(f.lit[:l.size], in[0])
+		match.Fill(f.lit[:l.size], in[0])
 		return f.lit[:l.size], rest, true
 	case l.kind == litHuff:
 		f.huffOK = false

@@ -3,6 +3,8 @@ package codec
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/farread/farread/internal/match"
 )
 
 // peekBack returns the next bits of a stream that is read backwards, from the highest
@@ -92,7 +94,7 @@ func (f *zstdFast) sequences(dst []byte, o, end int, lit, in []byte, n, window i
 			*(*[16]byte)(dst[o:]) = *(*[16]byte)(dst[o-dist:])
 			*(*[16]byte)(dst[o+16:]) = *(*[16]byte)(dst[o-dist+16:])
 		} else {
-			copyMatch(dst, o, dist, ml)
+			match.Copy(dst, o, dist, ml)
 		}
 		o += ml
 	}

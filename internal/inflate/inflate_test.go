@@ -1,4 +1,4 @@
-package codec_test
+package inflate
 
 import (
 	"bytes"
@@ -7,8 +7,6 @@ import (
 	"hash/adler32"
 	"io"
 	"testing"
-
-	"github.com/farread/farread/internal/codec"
 )
 
 // deflate is the standard library's stream of p, in one piece or flushed often.
@@ -38,19 +36,19 @@ func deflate(tb testing.TB, p []byte, level int, flush bool) []byte {
 	return b.Bytes()
 }
 
-func TestInflateOthers(t *testing.T) {
+func TestStandardStreams(t *testing.T) {
 	t.Parallel()
-	var dec codec.Decoder
-	for name, class := range classes {
-		for _, n := range []int{0, 1, 100, 175, 176, 177, 5000, 70_000} {
-			p := class(n, 3)
-			for _, level := range []int{zlib.HuffmanOnly, zlib.NoCompression, 1, 6, 9} {
+	var d Decoder
+	for name, kind := range kinds {
+		for _, n := range []int{0, 1, 177, 5000, 40_000} {
+			p := kind(n)
+			for _, level := range []int{zlib.HuffmanOnly, zlib.NoCompression, 1, 7} {
 				for _, flush := range []bool{false, true} {
 					s := deflate(t, p, level, flush)
 					s = append(s, "what follows is not read"...)
 					got := make([]byte, n)
-					if err := dec.Decode(codec.Zlib, got, s, nil); err != nil || !bytes.Equal(got, p) {
-						t.Fatalf("%s: %d bytes at level %d, flush %v: %v", name, n, level, flush, err)
+					if !d.Decode(got, s) || !bytes.Equal(got, p) {
+						t.Fatalf("%s: %d bytes at level %d, flush %v", name, n, level, flush)
 					}
 				}
 			}
@@ -58,30 +56,61 @@ func TestInflateOthers(t *testing.T) {
 	}
 }
 
+// TestCut: a stream that is cut anywhere is refused, and one with a changed byte is not
+// taken for another of its length that compress/zlib refuses.
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for name, kind := range kinds {
+		s := deflate(t, kind(1500), 6, false)
+		for i := 0; i < len(s); i += 1 + i/40 {
+			compare(t, s[:i], 1500)
+			bad := bytes.Clone(s)
+			bad[i] ^= 1 << (i % 8)
+			compare(t, bad, 1500)
+		}
+		if t.Failed() {
+			t.Fatal(name)
+		}
+	}
+}
+
 // FuzzInflate sets the decoder beside the standard library's: both take a
 // stream, with the same result, or both refuse it.
 func FuzzInflate(f *testing.F) {
-	for _, class := range classes {
-		f.Add(deflate(f, class(300, 1), 1, true), 300)
-		f.Add(deflate(f, class(2000, 1), 9, false), 2000)
+	for _, kind := range kinds {
+		f.Add(deflate(f, kind(300), 1, true), 300)
+		f.Add(deflate(f, kind(5000), 9, false), 5000)
+		f.Add(deflate(f, kind(3000), zlib.HuffmanOnly, false), 3000)
 	}
 	f.Add([]byte("\x78\x9c\x03\x00\x00\x00\x00\x01"), 0)
 	f.Fuzz(func(t *testing.T, src []byte, n int) {
 		n = min(max(n, 0), 1<<16)
+		compare(t, src, n)
 		// Hardly a mutated stream has the right checksum: one that does is made.
-		for _, s := range [][]byte{src, resum(src, n)} {
-			want, wantErr := stdInflate(s, n)
-			got := make([]byte, n)
-			var dec codec.Decoder
-			err := dec.Decode(codec.Zlib, got, s, nil)
-			if (err == nil) != (wantErr == nil) || err != nil && !errors.Is(err, codec.ErrCorrupt) {
-				t.Fatalf("%d bytes: error %v, the standard library's %v", n, err, wantErr)
-			}
-			if err == nil && !bytes.Equal(got, want) {
-				t.Fatalf("%d bytes decode to other bytes", n)
-			}
-		}
+		compare(t, resum(src, n), n)
 	})
+}
+
+// compare decodes src to n bytes, with and without room behind them, and sets the result
+// beside the standard library's.
+func compare(t *testing.T, src []byte, n int) {
+	t.Helper()
+	want, wantErr := stdInflate(src, n)
+	const guard = 64
+	for _, spare := range []int{0, 100} {
+		buf := bytes.Repeat([]byte{0xa5}, n+spare+guard)
+		var d Decoder
+		ok := d.Decode(buf[:n:n+spare], bytes.Clone(src))
+		if ok != (wantErr == nil) {
+			t.Fatalf("%d bytes, %d spare: taken: %v, the standard library's error %v", n, spare, ok, wantErr)
+		}
+		if ok && !bytes.Equal(buf[:n], want) {
+			t.Fatalf("%d bytes, %d spare, decode to other bytes", n, spare)
+		}
+		if !bytes.Equal(buf[n+spare:], bytes.Repeat([]byte{0xa5}, guard)) {
+			t.Fatalf("%d bytes, %d spare: written behind the capacity", n, spare)
+		}
+	}
 }
 
 var errLong = errors.New("longer")

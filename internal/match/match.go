@@ -1,21 +1,21 @@
-package codec
+// Package match copies what a decoder finds in its own output. Decoders spend their
+// time in copies of a few bytes, for which calling copy is slow. The functions here copy
+// arrays of a fixed size, which the compiler turns into a few moves. So they write more
+// than was asked for if there is room: the next instruction of the stream overwrites the
+// bytes behind.
+package match
 
 import "encoding/binary"
-
-// Decoders spend their time in copies of a few bytes, for which calling copy is slow.
-// The functions below copy arrays of a fixed size, which the compiler turns into a few
-// moves. So they write more than was asked for if there is room: the next instruction
-// of the stream overwrites the bytes behind.
 
 // piece is how far a repeated pattern grows before it is copied on in pieces of
 // one size: both ends of the copy stay in the first-level cache.
 const piece = 8 << 10
 
-// copyMatch copies n bytes from dst[o-dist:] to dst[o:]. If the two overlap, that
+// Copy copies n bytes from dst[o-dist:] to dst[o:]. If the two overlap, that
 // repeats a pattern of dist bytes. The caller has checked that 0 < dist <= o and 0 <=
-// n <= len(dst)-o. Up to 32 bytes behind o+n may be overwritten; copyMatch is faster
+// n <= len(dst)-o. Up to 32 bytes behind o+n may be overwritten; Copy is faster
 // if dst has them.
-func copyMatch(dst []byte, o, dist, n int) {
+func Copy(dst []byte, o, dist, n int) {
 	s, e := o-dist, o+n
 	switch {
 	case dist < 16:
@@ -38,13 +38,13 @@ func copyMatch(dst []byte, o, dist, n int) {
 // wholePatterns is how many bytes of a word patterns of 0 to 7 bytes fill.
 const wholePatterns = "\x08\x08\x08\x06\x08\x05\x06\x07"
 
-// copyPattern is copyMatch for distances below 16.
+// copyPattern is Copy for distances below 16.
 func copyPattern(dst []byte, o, dist, n int) {
 	s, e := o-dist, o+n
 	switch {
 	case n > 256 || len(dst)-e < 32:
 		if dist == 1 {
-			fillRun(dst[o:e], dst[s])
+			Fill(dst[o:e], dst[s])
 		} else {
 			extend(dst[s:e], dist)
 		}
@@ -75,8 +75,8 @@ func copyPattern(dst []byte, o, dist, n int) {
 	}
 }
 
-// fillRun sets every byte of b to v.
-func fillRun(b []byte, v byte) {
+// Fill sets every byte of b to v.
+func Fill(b []byte, v byte) {
 	if v == 0 {
 		clear(b)
 		return

@@ -1,0 +1,217 @@
+package inflate
+
+import (
+	"math/bits"
+	"sync"
+)
+
+// The decoder finds a code of up to litBits or distBits bits by one look into the
+// table. A longer code takes a second look, in a part of the table for all codes with
+// the same first bits. A complete code has two or more codes for each such part. This
+// bounds the tables: they have at most 288 and 30 symbols.
+const (
+	litBits  = 11
+	distBits = 8
+	maxCode  = 15
+
+	maxDistBits = maxCode + 13 // of a distance with its extra bits
+)
+
+// An entry of a table: how many bits the code and the extra bits behind it have (bits 0
+// to 4), the code alone (8 to 11), and from bit 16 on the byte, base length, base distance
+// or, for a second look, where its part begins behind the table of first looks.
+const (
+	entCode    = 8
+	entValue   = 16
+	entMask    = 1<<15 - 1 // mask of a value
+	entSecond  = 1 << 13
+	entEnd     = 1 << 14
+	entOther   = 1 << 15 // end of block, second look or no code
+	entLiteral = 1 << 31
+)
+
+// codeOrder is the order in which the lengths of the code for lengths come.
+const codeOrder = "\x10\x11\x12\x00\x08\x07\x09\x06\x0a\x05\x0b\x04\x0c\x03\x0d\x02\x0e\x01\x0f"
+
+// readCodes reads the two codes of a block from its header.
+func (d *Decoder) readCodes() bool {
+	d.fixed = false
+	nlit, ndist, ncode := 257+d.take(5), 1+d.take(5), 4+d.take(4)
+	if nlit > 286 || ndist > 30 {
+		return false
+	}
+	lens := d.lens[:nlit+ndist]
+	var first [19]uint8
+	for i := range ncode {
+		d.refill()
+		first[codeOrder[i]] = uint8(d.take(3))
+	}
+	// The code for lengths lies where the code for distances comes later.
+	if !buildTable(d.dist[:], 7, first[:], func(s int) uint32 { return uint32(s) << entValue }) {
+		return false
+	}
+	for i := 0; i < len(lens); {
+		d.refill()
+		if d.overrun() {
+			return false
+		}
+		e := d.dist[d.bb&0x7f]
+		if e&entOther != 0 {
+			return false
+		}
+		d.take(uint(e & 31))
+		v, n := uint8(e>>entValue), 1
+		switch v {
+		case 16:
+			if i == 0 {
+				return false
+			}
+			v, n = lens[i-1], 3+d.take(2)
+		case 17:
+			v, n = 0, 3+d.take(3)
+		case 18:
+			v, n = 0, 11+d.take(7)
+		}
+		if n > len(lens)-i {
+			return false
+		}
+		for ; n > 0; n-- {
+			lens[i] = v
+			i++
+		}
+	}
+	if lens[256] == 0 {
+		return false // a block must have an end symbol
+	}
+	return buildTable(d.lit[:], litBits, lens[:nlit], litEntry) &&
+		buildTable(d.dist[:], distBits, lens[nlit:], distEntry)
+}
+
+// fixedCodes makes the tables of the fixed code of the format: short blocks have it, one
+// after the other, and to build the tables would take longer than to decode the block.
+func (d *Decoder) fixedCodes() bool {
+	if !d.fixed {
+		t := fixedTables()
+		copy(d.lit[:], t.lit[:])
+		copy(d.dist[:], t.dist[:])
+		d.fixed = true
+	}
+	return true
+}
+
+// A fixedTable has the tables of first looks of the fixed code, whose codes are short.
+type fixedTable struct {
+	lit  [1 << litBits]uint32
+	dist [1 << distBits]uint32
+}
+
+var fixedTables = sync.OnceValue(func() *fixedTable {
+	var lens [288]uint8
+	for i := range lens {
+		switch {
+		case i < 144:
+			lens[i] = 8
+		case i < 256:
+			lens[i] = 9
+		case i < 280:
+			lens[i] = 7
+		default:
+			lens[i] = 8
+		}
+	}
+	var dist [32]uint8
+	for i := range dist {
+		dist[i] = 5
+	}
+	t := &fixedTable{}
+	if !buildTable(t.lit[:], litBits, lens[:], litEntry) || !buildTable(t.dist[:], distBits, dist[:], distEntry) {
+		panic("inflate: the fixed code has no tables")
+	}
+	return t
+})
+
+// litEntry is the entry of a literal, length or end, without its code's bits.
+func litEntry(s int) uint32 {
+	switch {
+	case s < 256:
+		return entLiteral | uint32(s)<<entValue
+	case s == 256:
+		return entOther | entEnd
+	case s < 265:
+		return uint32(s-254) << entValue
+	case s < 285: // four lengths for each number of extra bits
+		x := uint32(s-261) / 4
+		return (3+(4+uint32(s-265)%4)<<x)<<entValue | x
+	case s == 285:
+		return 258 << entValue
+	}
+	return entOther
+}
+
+func distEntry(s int) uint32 {
+	switch {
+	case s < 4:
+		return uint32(s+1) << entValue
+	case s < 30: // two distances for each number of extra bits
+		x := uint32(s-2) / 2
+		return (1+(2+uint32(s)%2)<<x)<<entValue | x
+	}
+	return entOther
+}
+
+// buildTable lays out a canonical code, given the lengths of its codes. It refuses
+// more codes than fit, and fewer. Two incomplete codes are taken, which encoders write
+// for blocks without matches: a single code of one bit, and none at all.
+func buildTable(t []uint32, tableBits int, lens []uint8, entry func(int) uint32) bool {
+	var count, next [maxCode + 1]int
+	for _, l := range lens {
+		count[l]++
+	}
+	used := len(lens) - count[0]
+	count[0] = 0
+	code := 0
+	for l := 1; l <= maxCode; l++ {
+		code = (code + count[l-1]) << 1
+		next[l] = code
+		if code+count[l] > 1<<l {
+			return false
+		}
+	}
+	first := t[:1<<tableBits]
+	clear(first)
+	if next[maxCode]+count[maxCode] != 1<<maxCode {
+		if used > 1 || used == 1 && count[1] != 1 {
+			return false
+		}
+		for i := range first {
+			first[i] = entOther
+		}
+	}
+	parts := t[len(first):]
+	free, size := 0, 1<<(maxCode-tableBits)
+	for s, l8 := range lens {
+		l := int(l8)
+		if l == 0 {
+			continue
+		}
+		rev := int(bits.Reverse16(uint16(next[l])) >> (16 - l))
+		next[l]++
+		e := entry(s)
+		if l <= tableBits {
+			for i := rev; i < len(first); i += 1 << l {
+				first[i] = e + uint32(l)*(1<<entCode+1)
+			}
+			continue
+		}
+		head := &first[rev&(len(first)-1)]
+		if *head == 0 {
+			*head = entOther | entSecond | uint32(free)<<entValue
+			free += size
+		}
+		part := parts[*head>>entValue&entMask:][:size]
+		for i := rev >> tableBits; i < size; i += 1 << (l - tableBits) {
+			part[i] = e + uint32(l-tableBits)*(1<<entCode+1)
+		}
+	}
+	return true
+}
