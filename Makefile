@@ -109,11 +109,11 @@ test: need-go ## all tests that need nothing but Go
 	@$(call test-purego)
 
 # What other processors run.
-test-purego = go test -tags purego $(TESTFLAGS) ./internal/filter ./internal/adler ./analyze/internal/vec ./analyze/internal/exact
+test-purego = go test -tags purego $(TESTFLAGS) ./internal/filter ./internal/adler ./internal/inflate ./analyze/internal/vec ./analyze/internal/exact
 
 # What is in assembly for arm64, and what stands on it; no tests of more than a second or two
 # there, where an instruction takes ten.
-ARM64_PKG  := ./internal/filter ./internal/adler ./internal/codec ./analyze/internal/vec ./analyze/internal/exact ./formats/blosc ./formats/zoomcache
+ARM64_PKG  := ./internal/filter ./internal/adler ./internal/inflate ./internal/codec ./analyze/internal/vec ./analyze/internal/exact ./formats/blosc ./formats/zoomcache
 ARM64_SKIP := Suite|Edit|RoundTrip|Mutations|Memory|Alloc|Million|SmallLZ4|StandardStreams|TrainDict|Crash|SecondsAreNearest
 # Whose numbers are stored or answered: a product fused with a sum would round them otherwise.
 NO_FUSING  := ./formats/zoomcache ./formats/zoomindex ./analyze/internal/exact ./analyze/internal/cells
@@ -254,8 +254,8 @@ lint-selftest: need-go ## prove that each layer rule of .golangci.yml bites
 
 .PHONY: generate-check
 generate-check: need-go ## generated assembly is what its generator makes
-	go generate ./internal/filter ./internal/adler ./analyze/internal/vec
-	git diff --exit-code -- internal/filter/kernels_amd64.go internal/filter/kernels_amd64.s internal/adler/sum_amd64.go internal/adler/sum_amd64.s analyze/internal/vec/vec_amd64.go analyze/internal/vec/vec_amd64.s
+	go generate ./internal/filter ./internal/adler ./internal/inflate ./analyze/internal/vec
+	git diff --exit-code -- internal/filter/kernels_amd64.go internal/filter/kernels_amd64.s internal/adler/sum_amd64.go internal/adler/sum_amd64.s internal/inflate/symbols_amd64.go internal/inflate/symbols_amd64.s analyze/internal/vec/vec_amd64.go analyze/internal/vec/vec_amd64.s
 
 .PHONY: fmt
 fmt: need-go ## format the code

@@ -8,7 +8,12 @@ import (
 
 // block decodes symbols to dst[o:end] until the end of the block.
 func (d *Decoder) block(dst []byte, o, end int) (int, bool) {
-	o, more, ok := d.symbols(dst, o, end)
+	var more, ok bool
+	if fast && !d.plain {
+		o, more, ok = d.kernel(dst, o, end)
+	} else {
+		o, more, ok = d.symbols(dst, o, end)
+	}
 	for more && ok {
 		o, more, ok = d.symbol(dst, o, end)
 	}

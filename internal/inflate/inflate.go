@@ -11,6 +11,8 @@
 // library decodes from buffer to buffer as fast.
 package inflate
 
+//go:generate go run -C asm . -out ../symbols_amd64.s -stubs ../symbols_amd64.go -pkg inflate
+
 import (
 	"encoding/binary"
 
@@ -25,11 +27,11 @@ type Decoder struct {
 	bb  uint64 // bits not used yet, the next one lowest
 	nb  uint   // number of valid bits
 
-	lit  [1<<litBits + 144<<(maxCode-litBits)]uint32
-	dist [1<<distBits + 15<<(maxCode-distBits)]uint32
+	tables
 	lens [286 + 30]uint8
 
 	fixed bool // lit and dist are those of the fixed code
+	plain bool // without the kernel, for tests
 }
 
 // Decode decodes src into dst. It reports whether src begins with a complete

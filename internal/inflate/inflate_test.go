@@ -38,7 +38,7 @@ func deflate(tb testing.TB, p []byte, level int, flush bool) []byte {
 
 func TestStandardStreams(t *testing.T) {
 	t.Parallel()
-	var d Decoder
+	d, plain := Decoder{}, Decoder{plain: true}
 	for name, kind := range kinds {
 		for _, n := range []int{0, 1, 177, 5000, 40_000} {
 			p := kind(n)
@@ -46,9 +46,11 @@ func TestStandardStreams(t *testing.T) {
 				for _, flush := range []bool{false, true} {
 					s := deflate(t, p, level, flush)
 					s = append(s, "what follows is not read"...)
-					got := make([]byte, n)
-					if !d.Decode(got, s) || !bytes.Equal(got, p) {
-						t.Fatalf("%s: %d bytes at level %d, flush %v", name, n, level, flush)
+					for _, d := range []*Decoder{&d, &plain} {
+						got := make([]byte, n)
+						if !d.Decode(got, s) || !bytes.Equal(got, p) {
+							t.Fatalf("%s: %d bytes at level %d, flush %v, without the kernel: %v", name, n, level, flush, d.plain)
+						}
 					}
 				}
 			}
@@ -91,15 +93,18 @@ func FuzzInflate(f *testing.F) {
 	})
 }
 
-// compare decodes src to n bytes, with and without room behind them, and sets the result
-// beside the standard library's.
+// compare decodes src to n bytes, by the kernel with room behind them and without both,
+// and sets the result beside the standard library's.
 func compare(t *testing.T, src []byte, n int) {
 	t.Helper()
 	want, wantErr := stdInflate(src, n)
 	const guard = 64
-	for _, spare := range []int{0, 100} {
+	for _, d := range []*Decoder{{}, {plain: true}} {
+		spare := 100
+		if d.plain {
+			spare = 0
+		}
 		buf := bytes.Repeat([]byte{0xa5}, n+spare+guard)
-		var d Decoder
 		ok := d.Decode(buf[:n:n+spare], bytes.Clone(src))
 		if ok != (wantErr == nil) {
 			t.Fatalf("%d bytes, %d spare: taken: %v, the standard library's error %v", n, spare, ok, wantErr)

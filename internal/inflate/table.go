@@ -17,6 +17,12 @@ const (
 	maxDistBits = maxCode + 13 // of a distance with its extra bits
 )
 
+// tables are of the two codes of a block. The kernel knows where the second begins.
+type tables struct {
+	lit  [1<<litBits + 144<<(maxCode-litBits)]uint32
+	dist [1<<distBits + 15<<(maxCode-distBits)]uint32
+}
+
 // An entry of a table: how many bits the code and the extra bits behind it have (bits 0
 // to 4), the code alone (8 to 11), and from bit 16 on the byte, base length, base distance
 // or, for a second look, where its part begins behind the table of first looks.
