@@ -53,7 +53,7 @@ func (d *Decoder) readCodes() bool {
 		first[codeOrder[i]] = uint8(d.take(3))
 	}
 	// The code for lengths lies where the code for distances comes later.
-	if !buildTable(d.dist[:], 7, first[:], func(s int) uint32 { return uint32(s) << entValue }) {
+	if !buildTable(d.dist[:], 7, first[:], lengthEntries) {
 		return false
 	}
 	for i := 0; i < len(lens); {
@@ -89,8 +89,8 @@ func (d *Decoder) readCodes() bool {
 	if lens[256] == 0 {
 		return false // a block must have an end symbol
 	}
-	return buildTable(d.lit[:], litBits, lens[:nlit], litEntry) &&
-		buildTable(d.dist[:], distBits, lens[nlit:], distEntry)
+	return buildTable(d.lit[:], litBits, lens[:nlit], litEntries) &&
+		buildTable(d.dist[:], distBits, lens[nlit:], distEntries)
 }
 
 // fixedCodes makes the tables of the fixed code of the format: short blocks have it, one
@@ -130,7 +130,7 @@ var fixedTables = sync.OnceValue(func() *fixedTable {
 		dist[i] = 5
 	}
 	t := &fixedTable{}
-	if !buildTable(t.lit[:], litBits, lens[:], litEntry) || !buildTable(t.dist[:], distBits, dist[:], distEntry) {
+	if !buildTable(t.lit[:], litBits, lens[:], litEntries) || !buildTable(t.dist[:], distBits, dist[:], distEntries) {
 		panic("inflate: the fixed code has no tables")
 	}
 	return t
@@ -165,59 +165,104 @@ func distEntry(s int) uint32 {
 	return entOther
 }
 
+// The entries of all symbols of the three codes, without their codes' bits. The two
+// symbols at the end of the fixed code for lengths, and of that for distances, are none.
+var (
+	litEntries    = entries(288, litEntry)
+	distEntries   = entries(32, distEntry)
+	lengthEntries = entries(19, func(s int) uint32 { return uint32(s) << entValue })
+)
+
+func entries(n int, entry func(int) uint32) []uint32 {
+	es := make([]uint32, n)
+	for s := range es {
+		es[s] = entry(s)
+	}
+	return es
+}
+
 // buildTable lays out a canonical code, given the lengths of its codes. It refuses
 // more codes than fit, and fewer. Two incomplete codes are taken, which encoders write
 // for blocks without matches: a single code of one bit, and none at all.
-func buildTable(t []uint32, tableBits int, lens []uint8, entry func(int) uint32) bool {
+func buildTable(t []uint32, tableBits int, lens []uint8, entries []uint32) bool {
 	var count, next [maxCode + 1]int
 	for _, l := range lens {
-		count[l]++
+		count[l&maxCode]++
 	}
-	used := len(lens) - count[0]
-	count[0] = 0
-	code := 0
-	for l := 1; l <= maxCode; l++ {
-		code = (code + count[l-1]) << 1
-		next[l] = code
-		if code+count[l] > 1<<l {
+	used, space := len(lens)-count[0], 0
+	for l, at := 1, 0; l <= maxCode; l++ {
+		next[l] = at
+		at += count[l]
+		if space += count[l] << (maxCode - l); space > 1<<maxCode {
 			return false
+		}
+	}
+	var sorted [288]uint16 // the symbols that have codes, in the order of these
+	for s, l := range lens {
+		if l != 0 {
+			sorted[next[l&maxCode]] = uint16(s)
+			next[l&maxCode]++
 		}
 	}
 	first := t[:1<<tableBits]
-	clear(first)
-	if next[maxCode]+count[maxCode] != 1<<maxCode {
+	if space != 1<<maxCode {
 		if used > 1 || used == 1 && count[1] != 1 {
 			return false
 		}
-		for i := range first {
-			first[i] = entOther
+		one := uint32(entOther)
+		if used == 1 {
+			one = entries[sorted[0]] + 1<<entCode + 1
 		}
+		for i := 0; i < len(first); i += 2 {
+			first[i], first[i+1] = one, entOther
+		}
+		return true
 	}
-	parts := t[len(first):]
-	free, size := 0, 1<<(maxCode-tableBits)
-	for s, l8 := range lens {
-		l := int(l8)
-		if l == 0 {
-			continue
-		}
-		rev := int(bits.Reverse16(uint16(next[l])) >> (16 - l))
-		next[l]++
-		e := entry(s)
-		if l <= tableBits {
-			for i := rev; i < len(first); i += 1 << l {
-				first[i] = e + uint32(l)*(1<<entCode+1)
-			}
-			continue
-		}
-		head := &first[rev&(len(first)-1)]
-		if *head == 0 {
-			*head = entOther | entSecond | uint32(free)<<entValue
-			free += size
-		}
-		part := parts[*head>>entValue&entMask:][:size]
-		for i := rev >> tableBits; i < size; i += 1 << (l - tableBits) {
-			part[i] = e + uint32(l-tableBits)*(1<<entCode+1)
-		}
-	}
+	fillTable(first, t[len(first):], tableBits, sorted[:used], &count, entries)
 	return true
+}
+
+// fillTable fills a table for a complete code. rev is the code with its first bit
+// lowest. With each further bit the table for codes of so many bits doubles: a code
+// that is shorter leads to its entry whatever follows it.
+func fillTable(first, parts []uint32, tableBits int, sorted []uint16, count *[maxCode + 1]int, entries []uint32) {
+	rev, i := uint(0), 0
+	for l := 1; l <= tableBits; l++ {
+		copy(first[1<<(l-1):1<<l], first[:1<<(l-1)])
+		for _, s := range sorted[i : i+count[l]] {
+			first[rev] = entries[s] + uint32(l)*(1<<entCode+1)
+			rev = following(rev, l)
+		}
+		i += count[l]
+	}
+	free, size := 0, 1<<(maxCode-tableBits)
+	var part []uint32
+	prefix := uint(len(first)) // of none
+	for l := tableBits + 1; l <= maxCode; l++ {
+		for _, s := range sorted[i : i+count[l]] {
+			if head := rev & uint(len(first)-1); head != prefix {
+				prefix = head
+				first[head] = entOther | entSecond | uint32(free)<<entValue
+				part = parts[free : free+size]
+				free += size
+			}
+			e := entries[s] + uint32(l-tableBits)*(1<<entCode+1)
+			for k := int(rev >> tableBits); k < size; k += 1 << (l - tableBits) {
+				part[k] = e
+			}
+			rev = following(rev, l)
+		}
+		i += count[l]
+	}
+}
+
+// following is the next code of l bits, both with their first bit lowest. There is none
+// after ones alone.
+func following(rev uint, l int) uint {
+	zeros := rev ^ (1<<l - 1)
+	if zeros == 0 {
+		return 0
+	}
+	bit := uint(1) << (bits.Len(zeros) - 1)
+	return rev&(bit-1) | bit
 }
