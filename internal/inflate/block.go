@@ -166,6 +166,10 @@ func (d *Decoder) look(t []uint32, tableBits uint) (looked, bool) {
 		d.take(tableBits)
 		e = t[1<<tableBits+int(e>>entValue&entMask)+int(d.bb&(1<<(maxCode-tableBits)-1))]
 	}
+	if e&entLiteral != 0 {
+		d.take(uint(e & 31))
+		return looked{kind: e, value: int(e >> entValue & entMask)}, true
+	}
 	n := uint(e >> entCode & 15)
 	d.take(n)
 	return looked{e, int(e >> entValue & entMask), d.take(uint(e&31) - n)}, e&entOther == 0

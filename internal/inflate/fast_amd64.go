@@ -9,7 +9,7 @@ import (
 )
 
 // fast says whether there is a kernel for this processor; nothing writes it later.
-var fast = cpu.X86.HasBMI2 && cpu.X86.HasAVX2
+var fast = cpu.X86.HasBMI1 && cpu.X86.HasBMI2 && cpu.X86.HasAVX2
 
 // kernel does what symbols does.
 func (d *Decoder) kernel(dst []byte, o, end int) (_ int, more, ok bool) {

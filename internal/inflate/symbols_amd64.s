@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func symbolsBMI2(tables *uint32, dst *byte, o int, oLast int, src *byte, pos int, posLast int, bb uint64, nb uint) (o2 int, pos2 int, bb2 uint64, nb2 uint, status int)
-// Requires: AVX, AVX2, BMI2
+// Requires: AVX, AVX2, BMI, BMI2
 TEXT ·symbolsBMI2(SB), NOSPLIT, $16-112
 	MOVQ tables+0(FP), AX
 	MOVQ src+32(FP), CX
@@ -56,40 +56,40 @@ loop:
 	ORL   $0x38, SI
 
 symbols:
-	TESTL R8, R8
-	JNS   match
-	SHRXQ R8, BX, BX
-	SUBL  R8, SI
-	BZHIQ DI, BX, R9
-	MOVL  (AX)(R9*4), R9
-	SHRL  $0x10, R8
-	MOVB  R8, (DX)
-	TESTL R9, R9
-	JNS   match1
-	SHRXQ R9, BX, BX
-	SUBL  R9, SI
-	BZHIQ DI, BX, R8
-	MOVL  (AX)(R8*4), R8
-	SHRL  $0x10, R9
-	MOVB  R9, 1(DX)
-	TESTL R8, R8
-	JNS   match2
-	SHRXQ R8, BX, BX
-	SUBL  R8, SI
-	BZHIQ DI, BX, R9
-	MOVL  (AX)(R9*4), R9
-	SHRL  $0x10, R8
-	MOVB  R8, 2(DX)
-	TESTL R9, R9
-	JNS   match3
-	SHRXQ R9, BX, BX
-	SUBL  R9, SI
-	BZHIQ DI, BX, R8
-	MOVL  (AX)(R8*4), R8
-	SHRL  $0x10, R9
-	MOVB  R9, 3(DX)
-	ADDQ  $0x04, DX
-	JMP   loop
+	TESTL  R8, R8
+	JNS    match
+	BEXTRQ R8, BX, R9
+	MOVL   (AX)(R9*4), R9
+	SHRXQ  R8, BX, BX
+	SUBL   R8, SI
+	SHRL   $0x10, R8
+	MOVB   R8, (DX)
+	TESTL  R9, R9
+	JNS    match1
+	BEXTRQ R9, BX, R8
+	MOVL   (AX)(R8*4), R8
+	SHRXQ  R9, BX, BX
+	SUBL   R9, SI
+	SHRL   $0x10, R9
+	MOVB   R9, 1(DX)
+	TESTL  R8, R8
+	JNS    match2
+	BEXTRQ R8, BX, R9
+	MOVL   (AX)(R9*4), R9
+	SHRXQ  R8, BX, BX
+	SUBL   R8, SI
+	SHRL   $0x10, R8
+	MOVB   R8, 2(DX)
+	TESTL  R9, R9
+	JNS    match3
+	BEXTRQ R9, BX, R8
+	MOVL   (AX)(R8*4), R8
+	SHRXQ  R9, BX, BX
+	SUBL   R9, SI
+	SHRL   $0x10, R9
+	MOVB   R9, 3(DX)
+	ADDQ   $0x04, DX
+	JMP    loop
 
 match3:
 	MOVL R9, R8

@@ -25,7 +25,9 @@ type tables struct {
 
 // An entry of a table: how many bits the code and the extra bits behind it have (bits 0
 // to 4), the code alone (8 to 11), and from bit 16 on the byte, base length, base distance
-// or, for a second look, where its part begins behind the table of first looks.
+// or, for a second look, where its part begins behind the table of first looks. Literals
+// have in bits 8 to 15 the width of a first look instead: their lower half tells BEXTR
+// which bits the look for the next symbol takes.
 const (
 	entCode    = 8
 	entValue   = 16
@@ -140,7 +142,7 @@ var fixedTables = sync.OnceValue(func() *fixedTable {
 func litEntry(s int) uint32 {
 	switch {
 	case s < 256:
-		return entLiteral | uint32(s)<<entValue
+		return entLiteral | uint32(s)<<entValue | litBits<<entCode
 	case s == 256:
 		return entOther | entEnd
 	case s < 265:
@@ -211,7 +213,7 @@ func buildTable(t []uint32, tableBits int, lens []uint8, entries []uint32) bool 
 		}
 		one := uint32(entOther)
 		if used == 1 {
-			one = entries[sorted[0]] + 1<<entCode + 1
+			one = coded(entries[sorted[0]], 1)
 		}
 		for i := 0; i < len(first); i += 2 {
 			first[i], first[i+1] = one, entOther
@@ -230,7 +232,7 @@ func fillTable(first, parts []uint32, tableBits int, sorted []uint16, count *[ma
 	for l := 1; l <= tableBits; l++ {
 		copy(first[1<<(l-1):1<<l], first[:1<<(l-1)])
 		for _, s := range sorted[i : i+count[l]] {
-			first[rev] = entries[s] + uint32(l)*(1<<entCode+1)
+			first[rev] = coded(entries[s], l)
 			rev = following(rev, l)
 		}
 		i += count[l]
@@ -246,7 +248,7 @@ func fillTable(first, parts []uint32, tableBits int, sorted []uint16, count *[ma
 				part = parts[free : free+size]
 				free += size
 			}
-			e := entries[s] + uint32(l-tableBits)*(1<<entCode+1)
+			e := coded(entries[s], l-tableBits)
 			for k := int(rev >> tableBits); k < size; k += 1 << (l - tableBits) {
 				part[k] = e
 			}
@@ -254,6 +256,11 @@ func fillTable(first, parts []uint32, tableBits int, sorted []uint16, count *[ma
 		}
 		i += count[l]
 	}
+}
+
+// coded is the entry of a symbol whose code has l bits.
+func coded(e uint32, l int) uint32 {
+	return e + uint32(l)*(1+^e>>31<<entCode)
 }
 
 // following is the next code of l bits, both with their first bit lowest. There is none

@@ -86,8 +86,10 @@ func (k *kernel) turns() {
 	for i, stub := range []string{"match", "match1", "match2", "match3"} {
 		TESTL(e.As32(), e.As32())
 		JNS(operand.LabelRef(stub))
+		t := GP64()
+		BEXTRQ(e, k.bb, t)
+		MOVL(operand.Mem{Base: k.tables, Index: t, Scale: 4}, next.As32())
 		k.use(e)
-		k.look(next)
 		SHRL(operand.U8(entValue), e.As32())
 		MOVB(e.As8(), operand.Mem{Base: k.out, Disp: i})
 		e, next = next, e
