@@ -17,6 +17,21 @@ var kinds = map[string]func(n int) []byte{
 	"rare": func(n int) []byte { // half of them 0, a quarter 1 …: codes of all lengths
 		return fill(n, func(r *rand.Rand, _ int) byte { return byte(min(r.ExpFloat64()*1.44, 255)) })
 	},
+	"flat": func(n int) []byte { // codes of nearly one length, few of others, few matches
+		r := rng()
+		p := make([]byte, 0, n+50)
+		for len(p) < n {
+			switch k := r.IntN(400); {
+			case k < 2:
+				p = append(p, byte(128+r.IntN(128)))
+			case k < 5 && len(p) > 500:
+				p = append(p, p[len(p)-500:][:3+r.IntN(40)]...)
+			default:
+				p = append(p, byte(r.IntN(120)))
+			}
+		}
+		return p[:n]
+	},
 	"times": func(n int) []byte { // the lower bytes of a clock, each plane by itself
 		m := (n + 3) / 4
 		p := make([]byte, 4*m)

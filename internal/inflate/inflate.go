@@ -30,6 +30,7 @@ type Decoder struct {
 	tables
 	lens [286 + 30]uint8
 
+	guess uint // lower half of the entries of most literals; 0 if there are none
 	fixed bool // lit and dist are those of the fixed code
 	plain bool // without the kernel, for tests
 }

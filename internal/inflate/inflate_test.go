@@ -58,6 +58,18 @@ func TestStandardStreams(t *testing.T) {
 	}
 }
 
+// TestGuess: what the kernel guesses is there where most literals have codes of one length.
+func TestGuess(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]uint{"flat": litBits<<entCode | 7, "bell": 0, "zeros": 0} {
+		p := kinds[name](16_000) // one block
+		var d Decoder
+		if s := deflate(t, p, 6, false); !d.Decode(make([]byte, len(p)), s) || d.guess != want {
+			t.Errorf("%s: guess %#x, want %#x", name, d.guess, want)
+		}
+	}
+}
+
 // TestCut: a stream that is cut anywhere is refused, and one with a changed byte is not
 // taken for another of its length that compress/zlib refuses.
 func TestCut(t *testing.T) {

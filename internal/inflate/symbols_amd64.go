@@ -5,7 +5,8 @@
 package inflate
 
 // symbolsBMI2 decodes symbols while the next byte of src is not behind posLast and that of
-// dst not behind oLast, behind which there are srcMargin and dstMargin bytes.
+// dst not behind oLast, behind which there are srcMargin and dstMargin bytes. guess is the
+// lower half of the entries of most literals, whose codes have at most 8 bits, or 0.
 //
 //go:noescape
-func symbolsBMI2(tables *uint32, dst *byte, o int, oLast int, src *byte, pos int, posLast int, bb uint64, nb uint) (o2 int, pos2 int, bb2 uint64, nb2 uint, status int)
+func symbolsBMI2(tables *uint32, dst *byte, o int, oLast int, src *byte, pos int, posLast int, bb uint64, nb uint, guess uint) (o2 int, pos2 int, bb2 uint64, nb2 uint, status int)

@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func symbolsBMI2(tables *uint32, dst *byte, o int, oLast int, src *byte, pos int, posLast int, bb uint64, nb uint) (o2 int, pos2 int, bb2 uint64, nb2 uint, status int)
+// func symbolsBMI2(tables *uint32, dst *byte, o int, oLast int, src *byte, pos int, posLast int, bb uint64, nb uint, guess uint) (o2 int, pos2 int, bb2 uint64, nb2 uint, status int)
 // Requires: AVX, AVX2, BMI, BMI2
-TEXT ·symbolsBMI2(SB), NOSPLIT, $16-112
+TEXT ·symbolsBMI2(SB), NOSPLIT, $16-120
 	MOVQ tables+0(FP), AX
 	MOVQ src+32(FP), CX
 	MOVQ posLast+48(FP), DX
@@ -22,26 +22,12 @@ TEXT ·symbolsBMI2(SB), NOSPLIT, $16-112
 	ADDQ BX, DX
 	MOVQ bb+56(FP), BX
 	MOVQ nb+64(FP), SI
+	MOVQ guess+72(FP), R8
 	MOVQ $0x0000000b, DI
 
 start:
-	CMPQ  CX, (SP)
-	JHI   more
-	CMPQ  DX, 8(SP)
-	JHI   more
-	SHLXQ SI, (CX), R8
-	ORQ   R8, BX
-	MOVL  SI, R8
-	NOTL  R8
-	SHRL  $0x03, R8
-	ANDL  $0x07, R8
-	ADDQ  R8, CX
-	ORL   $0x38, SI
-	BZHIQ DI, BX, R8
-	MOVL  (AX)(R8*4), R8
-	JMP   symbols
-
-loop:
+	TESTL R8, R8
+	JNZ   guesses
 	CMPQ  CX, (SP)
 	JHI   more
 	CMPQ  DX, 8(SP)
@@ -54,50 +40,69 @@ loop:
 	ANDL  $0x07, R9
 	ADDQ  R9, CX
 	ORL   $0x38, SI
+	BZHIQ DI, BX, R9
+	MOVL  (AX)(R9*4), R9
+	JMP   symbols
+
+loop:
+	TESTL R8, R8
+	JNZ   guesses
+	CMPQ  CX, (SP)
+	JHI   more
+	CMPQ  DX, 8(SP)
+	JHI   more
+	SHLXQ SI, (CX), R10
+	ORQ   R10, BX
+	MOVL  SI, R10
+	NOTL  R10
+	SHRL  $0x03, R10
+	ANDL  $0x07, R10
+	ADDQ  R10, CX
+	ORL   $0x38, SI
 
 symbols:
-	TESTL  R8, R8
+	TESTL  R9, R9
 	JNS    match
-	BEXTRQ R8, BX, R9
-	MOVL   (AX)(R9*4), R9
-	SHRXQ  R8, BX, BX
-	SUBL   R8, SI
-	SHRL   $0x10, R8
-	MOVB   R8, (DX)
-	TESTL  R9, R9
+	BEXTRQ R9, BX, R10
+	MOVL   (AX)(R10*4), R10
+	SHRXQ  R9, BX, BX
+	SUBL   R9, SI
+	SHRL   $0x10, R9
+	MOVB   R9, (DX)
+	TESTL  R10, R10
 	JNS    match1
-	BEXTRQ R9, BX, R8
-	MOVL   (AX)(R8*4), R8
-	SHRXQ  R9, BX, BX
-	SUBL   R9, SI
-	SHRL   $0x10, R9
-	MOVB   R9, 1(DX)
-	TESTL  R8, R8
-	JNS    match2
-	BEXTRQ R8, BX, R9
+	BEXTRQ R10, BX, R9
 	MOVL   (AX)(R9*4), R9
-	SHRXQ  R8, BX, BX
-	SUBL   R8, SI
-	SHRL   $0x10, R8
-	MOVB   R8, 2(DX)
+	SHRXQ  R10, BX, BX
+	SUBL   R10, SI
+	SHRL   $0x10, R10
+	MOVB   R10, 1(DX)
 	TESTL  R9, R9
-	JNS    match3
-	BEXTRQ R9, BX, R8
-	MOVL   (AX)(R8*4), R8
+	JNS    match2
+	BEXTRQ R9, BX, R10
+	MOVL   (AX)(R10*4), R10
 	SHRXQ  R9, BX, BX
 	SUBL   R9, SI
 	SHRL   $0x10, R9
-	MOVB   R9, 3(DX)
+	MOVB   R9, 2(DX)
+	TESTL  R10, R10
+	JNS    match3
+	BEXTRQ R10, BX, R9
+	MOVL   (AX)(R9*4), R9
+	SHRXQ  R10, BX, BX
+	SUBL   R10, SI
+	SHRL   $0x10, R10
+	MOVB   R10, 3(DX)
 	ADDQ   $0x04, DX
 	JMP    loop
 
 match3:
-	MOVL R9, R8
+	MOVL R10, R9
 	ADDQ $0x03, DX
 	JMP  match
 
 match1:
-	MOVL R9, R8
+	MOVL R10, R9
 	INCQ DX
 	JMP  match
 
@@ -105,85 +110,182 @@ match2:
 	ADDQ $0x02, DX
 
 match:
-	TESTL $0x00008000, R8
+	TESTL $0x00008000, R9
 	JNZ   other
 
 length:
-	BZHIQ   R8, BX, R10
-	MOVL    R8, R9
-	SHRL    $0x08, R9
-	SHRXQ   R9, R10, R10
-	MOVL    R8, R9
-	SHRL    $0x10, R9
-	ADDQ    R10, R9
-	SHRXQ   R8, BX, BX
-	SUBL    R8, SI
-	SHLXQ   SI, (CX), R8
-	ORQ     R8, BX
-	MOVL    SI, R8
-	NOTL    R8
-	SHRL    $0x03, R8
-	ANDL    $0x07, R8
-	ADDQ    R8, CX
+	BZHIQ   R9, BX, R11
+	MOVL    R9, R10
+	SHRL    $0x08, R10
+	SHRXQ   R10, R11, R11
+	MOVL    R9, R10
+	SHRL    $0x10, R10
+	ADDQ    R11, R10
+	SHRXQ   R9, BX, BX
+	SUBL    R9, SI
+	SHLXQ   SI, (CX), R9
+	ORQ     R9, BX
+	MOVL    SI, R9
+	NOTL    R9
+	SHRL    $0x03, R9
+	ANDL    $0x07, R9
+	ADDQ    R9, CX
 	ORL     $0x38, SI
-	MOVBQZX BL, R8
-	MOVL    17408(AX)(R8*4), R8
-	TESTL   $0x00008000, R8
+	MOVBQZX BL, R9
+	MOVL    17408(AX)(R9*4), R9
+	TESTL   $0x00008000, R9
 	JNZ     otherDist
 
 distance:
-	BZHIQ R8, BX, R11
-	MOVL  R8, R10
-	SHRL  $0x08, R10
-	SHRXQ R10, R11, R11
-	MOVL  R8, R10
-	SHRL  $0x10, R10
-	ADDQ  R11, R10
-	SHRXQ R8, BX, BX
-	SUBL  R8, SI
-	BZHIQ DI, BX, R8
-	MOVL  (AX)(R8*4), R8
+	BZHIQ R9, BX, R12
+	MOVL  R9, R11
+	SHRL  $0x08, R11
+	SHRXQ R11, R12, R12
+	MOVL  R9, R11
+	SHRL  $0x10, R11
+	ADDQ  R12, R11
+	SHRXQ R9, BX, BX
+	SUBL  R9, SI
+	BZHIQ DI, BX, R9
+	MOVL  (AX)(R9*4), R9
 	JMP   copy
 
 otherDist:
-	TESTL $0x00002000, R8
+	TESTL $0x00002000, R9
 	JZ    bad
 	SHRQ  $0x08, BX
 	SUBL  $0x08, SI
-	MOVL  BX, R10
-	ANDL  $0x0000007f, R10
-	SHRL  $0x10, R8
-	ADDL  R8, R10
-	MOVL  18432(AX)(R10*4), R8
-	TESTL $0x00008000, R8
+	MOVL  BX, R11
+	ANDL  $0x0000007f, R11
+	SHRL  $0x10, R9
+	ADDL  R9, R11
+	MOVL  18432(AX)(R11*4), R9
+	TESTL $0x00008000, R9
 	JZ    distance
 	JMP   bad
 
+guesses:
+	CMPQ    CX, (SP)
+	JHI     more
+	CMPQ    DX, 8(SP)
+	JHI     more
+	SHLXQ   SI, (CX), R9
+	ORQ     R9, BX
+	MOVL    SI, R9
+	NOTL    R9
+	SHRL    $0x03, R9
+	ANDL    $0x07, R9
+	ADDQ    R9, CX
+	ORL     $0x38, SI
+	BZHIQ   DI, BX, R9
+	CMPW    R8, (AX)(R9*4)
+	JNE     wrong0
+	MOVBLZX 2(AX)(R9*4), R9
+	MOVB    R9, (DX)
+	SHRXQ   R8, BX, BX
+	BZHIQ   DI, BX, R9
+	CMPW    R8, (AX)(R9*4)
+	JNE     wrong1
+	MOVBLZX 2(AX)(R9*4), R9
+	MOVB    R9, 1(DX)
+	SHRXQ   R8, BX, BX
+	BZHIQ   DI, BX, R9
+	CMPW    R8, (AX)(R9*4)
+	JNE     wrong2
+	MOVBLZX 2(AX)(R9*4), R9
+	MOVB    R9, 2(DX)
+	SHRXQ   R8, BX, BX
+	BZHIQ   DI, BX, R9
+	CMPW    R8, (AX)(R9*4)
+	JNE     wrong3
+	MOVBLZX 2(AX)(R9*4), R9
+	MOVB    R9, 3(DX)
+	SHRXQ   R8, BX, BX
+	BZHIQ   DI, BX, R9
+	CMPW    R8, (AX)(R9*4)
+	JNE     wrong4
+	MOVBLZX 2(AX)(R9*4), R9
+	MOVB    R9, 4(DX)
+	SHRXQ   R8, BX, BX
+	BZHIQ   DI, BX, R9
+	CMPW    R8, (AX)(R9*4)
+	JNE     wrong5
+	MOVBLZX 2(AX)(R9*4), R9
+	MOVB    R9, 5(DX)
+	SHRXQ   R8, BX, BX
+	IMUL3L  $0x06, R8, R9
+	SUBL    R9, SI
+	ADDQ    $0x06, DX
+	JMP     guesses
+
+wrong0:
+	JMP wrong
+
+wrong1:
+	IMUL3L $0x01, R8, R10
+	SUBL   R10, SI
+	ADDQ   $0x01, DX
+	JMP    wrong
+
+wrong2:
+	IMUL3L $0x02, R8, R10
+	SUBL   R10, SI
+	ADDQ   $0x02, DX
+	JMP    wrong
+
+wrong3:
+	IMUL3L $0x03, R8, R10
+	SUBL   R10, SI
+	ADDQ   $0x03, DX
+	JMP    wrong
+
+wrong4:
+	IMUL3L $0x04, R8, R10
+	SUBL   R10, SI
+	ADDQ   $0x04, DX
+	JMP    wrong
+
+wrong5:
+	IMUL3L $0x05, R8, R10
+	SUBL   R10, SI
+	ADDQ   $0x05, DX
+
+wrong:
+	MOVL  (AX)(R9*4), R9
+	TESTL R9, R9
+	JNS   match
+	SHRXQ R9, BX, BX
+	SUBL  R9, SI
+	SHRL  $0x10, R9
+	MOVB  R9, (DX)
+	INCQ  DX
+	JMP   guesses
+
 other:
-	TESTL $0x00002000, R8
+	TESTL $0x00002000, R9
 	JZ    end
 	SHRQ  $0x0b, BX
 	SUBL  $0x0b, SI
-	MOVL  BX, R9
-	ANDL  $0x0000000f, R9
-	SHRL  $0x10, R8
-	ADDL  R8, R9
-	MOVL  8192(AX)(R9*4), R8
-	TESTL $0x00008000, R8
+	MOVL  BX, R10
+	ANDL  $0x0000000f, R10
+	SHRL  $0x10, R9
+	ADDL  R9, R10
+	MOVL  8192(AX)(R10*4), R9
+	TESTL $0x00008000, R9
 	JNZ   end
-	TESTL R8, R8
+	TESTL R9, R9
 	JNS   length
-	SHRXQ R8, BX, BX
-	SUBL  R8, SI
-	SHRL  $0x10, R8
-	MOVB  R8, (DX)
+	SHRXQ R9, BX, BX
+	SUBL  R9, SI
+	SHRL  $0x10, R9
+	MOVB  R9, (DX)
 	INCQ  DX
 	JMP   start
 
 end:
-	SHRXQ R8, BX, BX
-	SUBL  R8, SI
-	MOVL  R8, AX
+	SHRXQ R9, BX, BX
+	SUBL  R9, SI
+	MOVL  R9, AX
 	SHRL  $0x0e, AX
 	ANDL  $0x01, AX
 	DECQ  AX
@@ -192,78 +294,78 @@ end:
 	JMP   leave
 
 copy:
-	MOVQ    DX, R11
-	SUBQ    dst+8(FP), R11
-	CMPQ    R10, R11
+	MOVQ    DX, R12
+	SUBQ    dst+8(FP), R12
+	CMPQ    R11, R12
 	JHI     bad
-	MOVQ    DX, R11
-	SUBQ    R10, R11
-	LEAQ    (DX)(R9*1), R12
-	CMPQ    R10, $0x20
+	MOVQ    DX, R12
+	SUBQ    R11, R12
+	LEAQ    (DX)(R10*1), R13
+	CMPQ    R11, $0x20
 	JB      near
-	VMOVDQU (R11), Y0
+	VMOVDQU (R12), Y0
 	VMOVDQU Y0, (DX)
-	CMPQ    R9, $0x20
+	CMPQ    R10, $0x20
 	JHI     far
-	MOVQ    R12, DX
+	MOVQ    R13, DX
 	JMP     loop
 
 far:
 	ADDQ    $0x20, DX
-	ADDQ    $0x20, R11
-	VMOVDQU (R11), Y0
+	ADDQ    $0x20, R12
+	VMOVDQU (R12), Y0
 	VMOVDQU Y0, (DX)
 	ADDQ    $0x20, DX
-	ADDQ    $0x20, R11
-	VMOVDQU (R11), Y0
+	ADDQ    $0x20, R12
+	VMOVDQU (R12), Y0
 	VMOVDQU Y0, (DX)
-	LEAQ    32(DX), R9
-	CMPQ    R9, R12
+	LEAQ    32(DX), R10
+	CMPQ    R10, R13
 	JB      far
-	MOVQ    R12, DX
+	MOVQ    R13, DX
 	JMP     loop
 
 near:
-	CMPQ         R10, $0x01
+	CMPQ         R11, $0x01
 	JNE          pattern
-	VPBROADCASTB (R11), Y0
+	VPBROADCASTB (R12), Y0
 
 run:
 	VMOVDQU Y0, (DX)
 	ADDQ    $0x20, DX
-	CMPQ    DX, R12
+	CMPQ    DX, R13
 	JB      run
-	MOVQ    R12, DX
+	MOVQ    R13, DX
 	JMP     loop
 
 pattern:
-	VMOVDQU (R11), X0
-	CMPQ    R10, $0x10
+	VMOVDQU (R12), X0
+	CMPQ    R11, $0x10
 	JB      short
 
 half:
 	VMOVDQU X0, (DX)
-	ADDQ    $0x10, R11
-	VMOVDQU (R11), X0
+	ADDQ    $0x10, R12
+	VMOVDQU (R12), X0
 	ADDQ    $0x10, DX
-	CMPQ    DX, R12
+	CMPQ    DX, R13
 	JB      half
-	MOVQ    R12, DX
+	MOVQ    R13, DX
 	JMP     loop
 
 short:
-	LEAQ    patterns<>+0(SB), R9
-	LEAQ    wholes<>+0(SB), R11
-	MOVBQZX (R11)(R10*1), R11
-	SHLQ    $0x04, R10
-	VPSHUFB (R9)(R10*1), X0, X0
+	LEAQ    patterns<>+0(SB), R10
+	LEAQ    wholes<>+0(SB), R12
+	MOVBQZX (R12)(R11*1), R12
+	SHLQ    $0x04, R11
+	VPSHUFB (R10)(R11*1), X0, X0
 
 repeat:
 	VMOVDQU X0, (DX)
-	ADDQ    R11, DX
-	CMPQ    DX, R12
+	ADDQ    R12, DX
+	CMPQ    DX, R13
 	JB      repeat
-	MOVQ    R12, DX
+	MOVQ    R13, DX
 	JMP     loop
 
 bad:
@@ -276,14 +378,14 @@ more:
 leave:
 	MOVQ src+32(FP), DI
 	SUBQ DI, CX
-	MOVQ CX, pos2+80(FP)
+	MOVQ CX, pos2+88(FP)
 	MOVQ dst+8(FP), CX
 	SUBQ CX, DX
-	MOVQ DX, o2+72(FP)
+	MOVQ DX, o2+80(FP)
 	ANDL $0x3f, SI
-	MOVQ BX, bb2+88(FP)
-	MOVQ SI, nb2+96(FP)
-	MOVQ AX, status+104(FP)
+	MOVQ BX, bb2+96(FP)
+	MOVQ SI, nb2+104(FP)
+	MOVQ AX, status+112(FP)
 	VZEROUPPER
 	RET
 

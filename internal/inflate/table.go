@@ -91,8 +91,25 @@ func (d *Decoder) readCodes() bool {
 	if lens[256] == 0 {
 		return false // a block must have an end symbol
 	}
+	d.guess = likely(lens[:256])
 	return buildTable(d.lit[:], litBits, lens[:nlit], litEntries) &&
 		buildTable(d.dist[:], distBits, lens[nlit:], distEntries)
+}
+
+// likely is what to guess of the entry of a symbol, from the lengths of the codes of
+// literals: worth it if at most every fifth guess is wrong, as that costs a few times what
+// waiting for the entry does.
+func likely(lens []uint8) uint {
+	var count [maxCode + 1]int
+	for _, l := range lens {
+		count[l&maxCode]++
+	}
+	for l := 1; l <= 8; l++ {
+		if 5*count[l] >= 4<<l {
+			return litBits<<entCode | uint(l)
+		}
+	}
+	return 0
 }
 
 // fixedCodes makes the tables of the fixed code of the format: short blocks have it, one
@@ -102,7 +119,7 @@ func (d *Decoder) fixedCodes() bool {
 		t := fixedTables()
 		copy(d.lit[:], t.lit[:])
 		copy(d.dist[:], t.dist[:])
-		d.fixed = true
+		d.fixed, d.guess = true, 0
 	}
 	return true
 }

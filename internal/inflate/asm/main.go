@@ -4,6 +4,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build" //nolint:revive // the way the generator is written for
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -28,6 +30,7 @@ func main() {
 	ConstraintExpr("amd64,!purego")
 	k := begin()
 	k.turns()
+	k.guesses()
 	k.others()
 	k.copies()
 	k.leave()
@@ -39,16 +42,17 @@ type kernel struct {
 	tables, in, out, bb reg.GPVirtual
 	nb                  reg.GPVirtual // the number of valid bits; above the lowest six there is anything
 	first               reg.GPVirtual // the width of the first look
+	guess               reg.GPVirtual
 	e                   reg.GPVirtual // the entry to come, of what has not been used
 	n, dist, status     reg.GPVirtual
 	inLast, outLast     operand.Mem
 }
 
 func begin() *kernel {
-	TEXT("symbolsBMI2", NOSPLIT, "func(tables *uint32, dst *byte, o, oLast int, src *byte, pos, posLast int, bb uint64, nb uint) (o2, pos2 int, bb2 uint64, nb2 uint, status int)")
+	TEXT("symbolsBMI2", NOSPLIT, "func(tables *uint32, dst *byte, o, oLast int, src *byte, pos, posLast int, bb uint64, nb, guess uint) (o2, pos2 int, bb2 uint64, nb2 uint, status int)")
 	Pragma("noescape")
-	Doc("symbolsBMI2 decodes symbols while the next byte of src is not behind posLast and that of", "dst not behind oLast, behind which there are srcMargin and dstMargin bytes.")
-	k := &kernel{tables: GP64(), in: GP64(), out: GP64(), bb: GP64(), nb: GP64(), first: GP64(), e: GP64(), n: GP64(), dist: GP64(), status: GP64(), inLast: AllocLocal(8), outLast: AllocLocal(8)}
+	Doc("symbolsBMI2 decodes symbols while the next byte of src is not behind posLast and that of", "dst not behind oLast, behind which there are srcMargin and dstMargin bytes. guess is the", "lower half of the entries of most literals, whose codes have at most 8 bits, or 0.")
+	k := &kernel{tables: GP64(), in: GP64(), out: GP64(), bb: GP64(), nb: GP64(), first: GP64(), guess: GP64(), e: GP64(), n: GP64(), dist: GP64(), status: GP64(), inLast: AllocLocal(8), outLast: AllocLocal(8)}
 	Load(Param("tables"), k.tables)
 	for _, x := range []struct {
 		base, at, last string
@@ -65,6 +69,7 @@ func begin() *kernel {
 	}
 	Load(Param("bb"), k.bb)
 	Load(Param("nb"), k.nb)
+	Load(Param("guess"), k.guess)
 	MOVQ(operand.U32(litBits), k.first)
 	return k
 }
@@ -73,12 +78,16 @@ func begin() *kernel {
 // next symbol is looked up before the bits are filled, and before a match is copied.
 func (k *kernel) turns() {
 	Label("start")
+	TESTL(k.guess.As32(), k.guess.As32())
+	JNZ(operand.LabelRef("guesses"))
 	k.limits()
 	k.refill()
 	k.look(k.e)
 	JMP(operand.LabelRef("symbols"))
 
 	Label("loop")
+	TESTL(k.guess.As32(), k.guess.As32())
+	JNZ(operand.LabelRef("guesses"))
 	k.limits()
 	k.refill()
 	Label("symbols")
@@ -134,6 +143,63 @@ func (k *kernel) turns() {
 	JMP(operand.LabelRef("bad"))
 }
 
+// guesses is a loop for blocks in which most literals have codes of the same length. To
+// guess that length instead of waiting for the entry leaves one shift between literals;
+// the processor goes on behind the comparison while it waits for what it compares.
+func (k *kernel) guesses() {
+	const turn = 6 // literals: the last look takes bits 40 to 50 of 56
+	Label("guesses")
+	k.limits()
+	k.refill()
+	t := GP64()
+	for i := range turn {
+		k.lookAt(t)
+		entry := operand.Mem{Base: k.tables, Index: t, Scale: 4}
+		CMPW(k.guess.As16(), entry)
+		JNE(operand.LabelRef(fmt.Sprintf("wrong%d", i)))
+		literal := GP32()
+		MOVBLZX(entry.Offset(2), literal)
+		MOVB(literal.(reg.GPVirtual).As8(), operand.Mem{Base: k.out, Disp: i})
+		SHRXQ(k.guess, k.bb, k.bb)
+	}
+	k.guessed(turn)
+	JMP(operand.LabelRef("guesses"))
+
+	for i := range turn {
+		Label(fmt.Sprintf("wrong%d", i))
+		k.guessed(i)
+		if i < turn-1 {
+			JMP(operand.LabelRef("wrong"))
+		}
+	}
+	Label("wrong")
+	MOVL(operand.Mem{Base: k.tables, Index: t, Scale: 4}, k.e.As32())
+	TESTL(k.e.As32(), k.e.As32())
+	JNS(operand.LabelRef("match"))
+	k.literal()
+	JMP(operand.LabelRef("guesses"))
+}
+
+// guessed counts n literals of the guessed length. Its multiples are right in the lowest
+// six bits, with what else is in guess.
+func (k *kernel) guessed(n int) {
+	if n == 0 {
+		return
+	}
+	t := GP32()
+	IMUL3L(operand.U8(uint8(n)), k.guess.As32(), t)
+	SUBL(t, k.nb.As32())
+	ADDQ(operand.U8(uint8(n)), k.out)
+}
+
+// literal writes the literal of the entry.
+func (k *kernel) literal() {
+	k.use(k.e)
+	SHRL(operand.U8(entValue), k.e.As32())
+	MOVB(k.e.As8(), operand.Mem{Base: k.out})
+	INCQ(k.out)
+}
+
 // limits leaves the loop near the end of src or dst.
 func (k *kernel) limits() {
 	CMPQ(k.in, k.inLast)
@@ -159,9 +225,11 @@ func (k *kernel) refill() {
 // look finds the entry of the next symbol.
 func (k *kernel) look(e reg.GPVirtual) {
 	t := GP64()
-	BZHIQ(k.first, k.bb, t)
+	k.lookAt(t)
 	MOVL(operand.Mem{Base: k.tables, Index: t, Scale: 4}, e.As32())
 }
+
+func (k *kernel) lookAt(t reg.GPVirtual) { BZHIQ(k.first, k.bb, t) }
 
 // second takes a second look, for the code whose first bits led to e.
 func (k *kernel) second(e reg.GPVirtual, bits, width, parts int) {
@@ -203,10 +271,7 @@ func (k *kernel) others() {
 	JNZ(operand.LabelRef("end"))
 	TESTL(k.e.As32(), k.e.As32())
 	JNS(operand.LabelRef("length"))
-	k.use(k.e)
-	SHRL(operand.U8(entValue), k.e.As32())
-	MOVB(k.e.As8(), operand.Mem{Base: k.out})
-	INCQ(k.out)
+	k.literal()
 	JMP(operand.LabelRef("start"))
 
 	Label("end") // or no code
