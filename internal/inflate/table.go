@@ -55,9 +55,10 @@ func (d *Decoder) readCodes() bool {
 		first[codeOrder[i]] = uint8(d.take(3))
 	}
 	// The code for lengths lies where the code for distances comes later.
-	if !buildTable(d.dist[:], 7, first[:], lengthEntries) {
+	if !buildTable(d.dist[:], 7, first[:], new(counts).of(first[:]), lengthEntries) {
 		return false
 	}
+	var all counts
 	for i := 0; i < len(lens); {
 		d.refill()
 		if d.overrun() {
@@ -83,6 +84,7 @@ func (d *Decoder) readCodes() bool {
 		if n > len(lens)-i {
 			return false
 		}
+		all[v&maxCode] += uint16(n)
 		for ; n > 0; n-- {
 			lens[i] = v
 			i++
@@ -91,21 +93,18 @@ func (d *Decoder) readCodes() bool {
 	if lens[256] == 0 {
 		return false // a block must have an end symbol
 	}
-	d.guess = likely(lens[:256])
-	return buildTable(d.lit[:], litBits, lens[:nlit], litEntries) &&
-		buildTable(d.dist[:], distBits, lens[nlit:], distEntries)
+	lits, dists := all.without(lens[nlit:]), new(counts).of(lens[nlit:])
+	d.guess = likely(lits.without(lens[256:nlit]))
+	return buildTable(d.lit[:], litBits, lens[:nlit], &lits, litEntries) &&
+		buildTable(d.dist[:], distBits, lens[nlit:], dists, distEntries)
 }
 
 // likely is what to guess of the entry of a symbol, from the lengths of the codes of
 // literals: worth it if at most every fifth guess is wrong, as that costs a few times what
 // waiting for the entry does.
-func likely(lens []uint8) uint {
-	var count [maxCode + 1]int
-	for _, l := range lens {
-		count[l&maxCode]++
-	}
+func likely(literals counts) uint {
 	for l := 1; l <= 8; l++ {
-		if 5*count[l] >= 4<<l {
+		if 5*int(literals[l]) >= 4<<l {
 			return litBits<<entCode | uint(l)
 		}
 	}
@@ -149,7 +148,8 @@ var fixedTables = sync.OnceValue(func() *fixedTable {
 		dist[i] = 5
 	}
 	t := &fixedTable{}
-	if !buildTable(t.lit[:], litBits, lens[:], litEntries) || !buildTable(t.dist[:], distBits, dist[:], distEntries) {
+	if !buildTable(t.lit[:], litBits, lens[:], new(counts).of(lens[:]), litEntries) ||
+		!buildTable(t.dist[:], distBits, dist[:], new(counts).of(dist[:]), distEntries) {
 		panic("inflate: the fixed code has no tables")
 	}
 	return t
@@ -200,93 +200,116 @@ func entries(n int, entry func(int) uint32) []uint32 {
 	return es
 }
 
+// counts is how many codes have each length.
+type counts [maxCode + 1]uint16
+
+func (c *counts) of(lens []uint8) *counts {
+	for _, l := range lens {
+		c[l&maxCode]++
+	}
+	return c
+}
+
+// without takes those of lens away.
+func (c counts) without(lens []uint8) counts {
+	for _, l := range lens {
+		c[l&maxCode]--
+	}
+	return c
+}
+
 // buildTable lays out a canonical code, given the lengths of its codes. It refuses
 // more codes than fit, and fewer. Two incomplete codes are taken, which encoders write
 // for blocks without matches: a single code of one bit, and none at all.
-func buildTable(t []uint32, tableBits int, lens []uint8, entries []uint32) bool {
-	var count, next [maxCode + 1]int
-	for _, l := range lens {
-		count[l&maxCode]++
-	}
-	used, space := len(lens)-count[0], 0
-	for l, at := 1, 0; l <= maxCode; l++ {
-		next[l] = at
-		at += count[l]
-		if space += count[l] << (maxCode - l); space > 1<<maxCode {
+func buildTable(t []uint32, tableBits int, lens []uint8, count *counts, entries []uint32) bool {
+	unused, space := int(count[0]), 0
+	for l := 1; l <= maxCode; l++ {
+		if space += int(count[l]) << (maxCode - l); space > 1<<maxCode {
 			return false
 		}
 	}
-	var sorted [288]uint16 // the symbols that have codes, in the order of these
-	for s, l := range lens {
-		if l != 0 {
-			sorted[next[l&maxCode]] = uint16(s)
-			next[l&maxCode]++
-		}
-	}
+	var room [288]uint16
+	sorted := room[:len(lens)]
+	sortSymbols(sorted, lens, count)
 	first := t[:1<<tableBits]
 	if space != 1<<maxCode {
+		used := len(lens) - unused
 		if used > 1 || used == 1 && count[1] != 1 {
 			return false
 		}
 		one := uint32(entOther)
 		if used == 1 {
-			one = coded(entries[sorted[0]], 1)
+			one = coded(entries[sorted[unused]], 1)
 		}
 		for i := 0; i < len(first); i += 2 {
 			first[i], first[i+1] = one, entOther
 		}
 		return true
 	}
-	fillTable(first, t[len(first):], tableBits, sorted[:used], &count, entries)
+	fillTable(first, t[len(first):], tableBits, sorted[unused:], count, entries)
 	return true
 }
 
-// fillTable fills a table for a complete code. rev is the code with its first bit
-// lowest. With each further bit the table for codes of so many bits doubles: a code
-// that is shorter leads to its entry whatever follows it.
-func fillTable(first, parts []uint32, tableBits int, sorted []uint16, count *[maxCode + 1]int, entries []uint32) {
-	rev, i := uint(0), 0
+// sortSymbols brings the symbols into the order of their codes; those without a code come
+// first. It goes from both ends to the middle, as each step waits for the last one that
+// met the same length.
+func sortSymbols(sorted []uint16, lens []uint8, count *counts) {
+	var next, end counts
+	at := uint16(0)
+	for l, n := range count {
+		next[l] = at
+		at += n
+		end[l] = at
+	}
+	i, k := 0, len(lens)-1
+	for ; i < k; i, k = i+1, k-1 {
+		l, m := lens[i]&maxCode, lens[k]&maxCode
+		sorted[next[l]] = uint16(i)
+		next[l]++
+		end[m]--
+		sorted[end[m]] = uint16(k)
+	}
+	if i == k {
+		sorted[next[lens[i]&maxCode]] = uint16(i)
+	}
+}
+
+// fillTable fills a table for a complete code. With each further bit the table for codes
+// of so many bits doubles: a code that is shorter leads to its entry whatever follows it.
+func fillTable(first, parts []uint32, tableBits int, sorted []uint16, count *counts, entries []uint32) {
+	code := uint16(0) // the first bit highest, whatever the length
+	i := 0
 	for l := 1; l <= tableBits; l++ {
 		copy(first[1<<(l-1):1<<l], first[:1<<(l-1)])
-		for _, s := range sorted[i : i+count[l]] {
-			first[rev] = coded(entries[s], l)
-			rev = following(rev, l)
+		for n := int(count[l]); n > 0; n-- {
+			first[bits.Reverse16(code)] = coded(entries[sorted[i]], l)
+			code += 1 << (16 - l)
+			i++
 		}
-		i += count[l]
 	}
 	free, size := 0, 1<<(maxCode-tableBits)
 	var part []uint32
-	prefix := uint(len(first)) // of none
+	prefix := len(first) // of none
 	for l := tableBits + 1; l <= maxCode; l++ {
-		for _, s := range sorted[i : i+count[l]] {
-			if head := rev & uint(len(first)-1); head != prefix {
+		for n := int(count[l]); n > 0; n-- {
+			rev := int(bits.Reverse16(code))
+			if head := rev & (len(first) - 1); head != prefix {
 				prefix = head
 				first[head] = entOther | entSecond | uint32(free)<<entValue
 				part = parts[free : free+size]
 				free += size
 			}
-			e := coded(entries[s], l-tableBits)
-			for k := int(rev >> tableBits); k < size; k += 1 << (l - tableBits) {
+			e := coded(entries[sorted[i]], l-tableBits)
+			for k := rev >> tableBits; k < size; k += 1 << (l - tableBits) {
 				part[k] = e
 			}
-			rev = following(rev, l)
+			code += 1 << (16 - l)
+			i++
 		}
-		i += count[l]
 	}
 }
 
 // coded is the entry of a symbol whose code has l bits.
 func coded(e uint32, l int) uint32 {
 	return e + uint32(l)*(1+^e>>31<<entCode)
-}
-
-// following is the next code of l bits, both with their first bit lowest. There is none
-// after ones alone.
-func following(rev uint, l int) uint {
-	zeros := rev ^ (1<<l - 1)
-	if zeros == 0 {
-		return 0
-	}
-	bit := uint(1) << (bits.Len(zeros) - 1)
-	return rev&(bit-1) | bit
 }
