@@ -21,10 +21,10 @@ func (d *Decoder) block(dst []byte, o, end int) (int, bool) {
 }
 
 // The ends of both buffers are left to symbol, so that symbols need not look for them:
-// it reads two words a turn, and makes four literals or three and a match.
+// it reads three words a turn, and makes six literals or five and a match.
 const (
-	srcMargin = 16
-	dstMargin = 3 + 258 + 32
+	srcMargin = 24
+	dstMargin = 5 + 258 + 32
 )
 
 // symbols decodes symbols until the end of the block, or until there is less than the

@@ -252,6 +252,14 @@ wrong5:
 
 wrong:
 	MOVL  (AX)(R9*4), R9
+	SHLXQ SI, (CX), R10
+	ORQ   R10, BX
+	MOVL  SI, R10
+	NOTL  R10
+	SHRL  $0x03, R10
+	ANDL  $0x07, R10
+	ADDQ  R10, CX
+	ORL   $0x38, SI
 	TESTL R9, R9
 	JNS   match
 	SHRXQ R9, BX, BX

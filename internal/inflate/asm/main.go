@@ -174,6 +174,7 @@ func (k *kernel) guesses() {
 	}
 	Label("wrong")
 	MOVL(operand.Mem{Base: k.tables, Index: t, Scale: 4}, k.e.As32())
+	k.refill() // after five guesses there may be too few bits for a length
 	TESTL(k.e.As32(), k.e.As32())
 	JNS(operand.LabelRef("match"))
 	k.literal()
