@@ -80,13 +80,12 @@ func (d *Decoder) symbols(dst []byte, o, end int) (_ int, more, ok bool) {
 		x := bb
 		bb >>= e & 63
 		nb -= e
-		n := int(e >> entValue & entMask)
 		if e&entLiteral != 0 {
-			dst[o] = byte(n)
+			dst[o] = byte(e >> entValue)
 			o++
 			continue
 		}
-		n += int(x & (1<<(e&63) - 1) >> (e >> entCode & 15))
+		n := int(e>>entValue&lengthMask) + int(x&(1<<(e&63)-1)>>(e>>entLength&15))
 
 		if nb&63 < maxDistBits {
 			bb |= binary.LittleEndian.Uint64(src[pos:]) << (nb & 63)
@@ -129,7 +128,7 @@ func (d *Decoder) symbol(dst []byte, o, end int) (_ int, more, ok bool) {
 	if d.overrun() {
 		return o, false, false
 	}
-	e, ok := d.look(d.lit[:], litBits)
+	e, ok := d.look(d.lit[:], litBits, entLength)
 	n := e.value + e.extra
 	switch {
 	case e.kind&entEnd != 0:
@@ -144,7 +143,7 @@ func (d *Decoder) symbol(dst []byte, o, end int) (_ int, more, ok bool) {
 		return o + 1, true, true
 	}
 	d.refill()
-	e, ok = d.look(d.dist[:], distBits)
+	e, ok = d.look(d.dist[:], distBits, entCode)
 	if dist := e.value + e.extra; ok && n <= end-o && dist <= o {
 		match.Copy(dst, o, dist, n)
 		return o + n, true, true
@@ -160,17 +159,22 @@ type looked struct {
 
 // look takes a code and its extra bits; it reports false for no code, and for the end of
 // the block.
-func (d *Decoder) look(t []uint32, tableBits uint) (looked, bool) {
+func (d *Decoder) look(t []uint32, tableBits, codeAt uint) (looked, bool) {
 	e := t[d.bb&(1<<tableBits-1)]
 	if e&entSecond != 0 {
 		d.take(tableBits)
 		e = t[1<<tableBits+int(e>>entValue&entMask)+int(d.bb&(1<<(maxCode-tableBits)-1))]
 	}
+	l := looked{kind: e, value: int(e >> entValue & entMask)}
 	if e&entLiteral != 0 {
 		d.take(uint(e & 31))
-		return looked{kind: e, value: int(e >> entValue & entMask)}, true
+		return l, true
 	}
-	n := uint(e >> entCode & 15)
+	if codeAt == entLength {
+		l.value &= lengthMask
+	}
+	n := uint(e >> codeAt & 15)
 	d.take(n)
-	return looked{e, int(e >> entValue & entMask), d.take(uint(e&31) - n)}, e&entOther == 0
+	l.extra = d.take(uint(e&31) - n)
+	return l, e&entOther == 0
 }

@@ -40,7 +40,7 @@ func TestStandardStreams(t *testing.T) {
 	t.Parallel()
 	d, plain := Decoder{}, Decoder{plain: true}
 	for name, kind := range kinds {
-		for _, n := range []int{0, 1, 177, 20_000} {
+		for _, n := range []int{1, 177, 20_000} {
 			p := kind(n)
 			for _, level := range []int{zlib.HuffmanOnly, zlib.NoCompression, 1, 7} {
 				for _, flush := range []bool{false, true} {
@@ -76,7 +76,7 @@ func TestCut(t *testing.T) {
 	t.Parallel()
 	for name, kind := range kinds {
 		s := deflate(t, kind(1500), 6, false)
-		for i := 0; i < len(s); i += 1 + i/40 {
+		for i := 0; i < len(s); i += 1 + i/25 {
 			compare(t, s[:i], 1500)
 			bad := bytes.Clone(s)
 			bad[i] ^= 1 << (i % 8)

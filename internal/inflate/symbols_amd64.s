@@ -85,21 +85,9 @@ symbols:
 	SUBL   R9, SI
 	SHRL   $0x10, R9
 	MOVB   R9, 2(DX)
-	TESTL  R10, R10
-	JNS    match3
-	BEXTRQ R10, BX, R9
-	MOVL   (AX)(R9*4), R9
-	SHRXQ  R10, BX, BX
-	SUBL   R10, SI
-	SHRL   $0x10, R10
-	MOVB   R10, 3(DX)
-	ADDQ   $0x04, DX
+	MOVL   R10, R9
+	ADDQ   $0x03, DX
 	JMP    loop
-
-match3:
-	MOVL R10, R9
-	ADDQ $0x03, DX
-	JMP  match
 
 match1:
 	MOVL R10, R9
@@ -114,27 +102,28 @@ match:
 	JNZ   other
 
 length:
-	BZHIQ   R9, BX, R11
-	MOVL    R9, R10
-	SHRL    $0x08, R10
-	SHRXQ   R10, R11, R11
-	MOVL    R9, R10
-	SHRL    $0x10, R10
-	ADDQ    R11, R10
-	SHRXQ   R9, BX, BX
-	SUBL    R9, SI
-	SHLXQ   SI, (CX), R9
-	ORQ     R9, BX
-	MOVL    SI, R9
-	NOTL    R9
-	SHRL    $0x03, R9
-	ANDL    $0x07, R9
-	ADDQ    R9, CX
-	ORL     $0x38, SI
-	MOVBQZX BL, R9
-	MOVL    17408(AX)(R9*4), R9
-	TESTL   $0x00008000, R9
-	JNZ     otherDist
+	BEXTRQ R9, BX, R11
+	BZHIQ  R9, BX, R12
+	MOVL   R9, R10
+	SHRL   $0x19, R10
+	SHRXQ  R10, R12, R12
+	MOVL   R9, R10
+	SHRL   $0x10, R10
+	ANDL   $0x000001ff, R10
+	ADDQ   R12, R10
+	SHRXQ  R9, BX, BX
+	SUBL   R9, SI
+	SHLXQ  SI, (CX), R9
+	ORQ    R9, BX
+	MOVL   SI, R9
+	NOTL   R9
+	SHRL   $0x03, R9
+	ANDL   $0x07, R9
+	ADDQ   R9, CX
+	ORL    $0x38, SI
+	MOVL   17408(AX)(R11*4), R9
+	TESTL  $0x00008000, R9
+	JNZ    otherDist
 
 distance:
 	BZHIQ R9, BX, R12

@@ -26,12 +26,15 @@ type tables struct {
 // An entry of a table: how many bits the code and the extra bits behind it have (bits 0
 // to 4), the code alone (8 to 11), and from bit 16 on the byte, base length, base distance
 // or, for a second look, where its part begins behind the table of first looks. Literals
-// have in bits 8 to 15 the width of a first look instead: their lower half tells BEXTR
-// which bits the look for the next symbol takes.
+// and lengths have in bits 8 to 15 the width of the first look that follows them: their
+// lower half tells BEXTR which bits it takes. The bits of a length's code alone are in
+// bits 25 to 28.
 const (
 	entCode    = 8
 	entValue   = 16
-	entMask    = 1<<15 - 1 // mask of a value
+	entLength  = 25
+	entMask    = 1<<15 - 1                   // mask of a value
+	lengthMask = 1<<(entLength-entValue) - 1 // of a length
 	entSecond  = 1 << 13
 	entEnd     = 1 << 14
 	entOther   = 1 << 15 // end of block, second look or no code
@@ -55,7 +58,7 @@ func (d *Decoder) readCodes() bool {
 		first[codeOrder[i]] = uint8(d.take(3))
 	}
 	// The code for lengths lies where the code for distances comes later.
-	if !buildTable(d.dist[:], 7, first[:], new(counts).of(first[:]), lengthEntries) {
+	if !buildTable(d.dist[:], 7, first[:], new(counts).of(first[:]), lengthAlphabet) {
 		return false
 	}
 	var all counts
@@ -95,8 +98,8 @@ func (d *Decoder) readCodes() bool {
 	}
 	lits, dists := all.without(lens[nlit:]), new(counts).of(lens[nlit:])
 	d.guess = likely(lits.without(lens[256:nlit]))
-	return buildTable(d.lit[:], litBits, lens[:nlit], &lits, litEntries) &&
-		buildTable(d.dist[:], distBits, lens[nlit:], dists, distEntries)
+	return buildTable(d.lit[:], litBits, lens[:nlit], &lits, litAlphabet) &&
+		buildTable(d.dist[:], distBits, lens[nlit:], dists, distAlphabet)
 }
 
 // likely is what to guess of the entry of a symbol, from the lengths of the codes of
@@ -148,8 +151,8 @@ var fixedTables = sync.OnceValue(func() *fixedTable {
 		dist[i] = 5
 	}
 	t := &fixedTable{}
-	if !buildTable(t.lit[:], litBits, lens[:], new(counts).of(lens[:]), litEntries) ||
-		!buildTable(t.dist[:], distBits, dist[:], new(counts).of(dist[:]), distEntries) {
+	if !buildTable(t.lit[:], litBits, lens[:], new(counts).of(lens[:]), litAlphabet) ||
+		!buildTable(t.dist[:], distBits, dist[:], new(counts).of(dist[:]), distAlphabet) {
 		panic("inflate: the fixed code has no tables")
 	}
 	return t
@@ -163,12 +166,12 @@ func litEntry(s int) uint32 {
 	case s == 256:
 		return entOther | entEnd
 	case s < 265:
-		return uint32(s-254) << entValue
+		return uint32(s-254)<<entValue | distBits<<entCode
 	case s < 285: // four lengths for each number of extra bits
 		x := uint32(s-261) / 4
-		return (3+(4+uint32(s-265)%4)<<x)<<entValue | x
+		return (3+(4+uint32(s-265)%4)<<x)<<entValue | distBits<<entCode | x
 	case s == 285:
-		return 258 << entValue
+		return 258<<entValue | distBits<<entCode
 	}
 	return entOther
 }
@@ -187,17 +190,29 @@ func distEntry(s int) uint32 {
 // The entries of all symbols of the three codes, without their codes' bits. The two
 // symbols at the end of the fixed code for lengths, and of that for distances, are none.
 var (
-	litEntries    = entries(288, litEntry)
-	distEntries   = entries(32, distEntry)
-	lengthEntries = entries(19, func(s int) uint32 { return uint32(s) << entValue })
+	litAlphabet    = newAlphabet(288, litEntry, entLength)
+	distAlphabet   = newAlphabet(32, distEntry, entCode)
+	lengthAlphabet = newAlphabet(19, func(s int) uint32 { return uint32(s) << entValue }, entCode)
 )
 
-func entries(n int, entry func(int) uint32) []uint32 {
-	es := make([]uint32, n)
-	for s := range es {
-		es[s] = entry(s)
+// An alphabet has the entries of its symbols, and the place of the bits of a code in them.
+type alphabet struct {
+	entries []uint32
+	codeAt  uint8
+}
+
+func newAlphabet(n int, entry func(int) uint32, codeAt uint8) *alphabet {
+	a := &alphabet{make([]uint32, n), codeAt}
+	for s := range a.entries {
+		a.entries[s] = entry(s)
 	}
-	return es
+	return a
+}
+
+// coded is the entry of a symbol whose code has l bits.
+func (a *alphabet) coded(s uint16, l int) uint32 {
+	e := a.entries[s]
+	return e + uint32(l)*(1+^e>>31<<(a.codeAt&31)) // the code alone has a place if it is no literal's
 }
 
 // counts is how many codes have each length.
@@ -221,7 +236,7 @@ func (c counts) without(lens []uint8) counts {
 // buildTable lays out a canonical code, given the lengths of its codes. It refuses
 // more codes than fit, and fewer. Two incomplete codes are taken, which encoders write
 // for blocks without matches: a single code of one bit, and none at all.
-func buildTable(t []uint32, tableBits int, lens []uint8, count *counts, entries []uint32) bool {
+func buildTable(t []uint32, tableBits int, lens []uint8, count *counts, a *alphabet) bool {
 	unused, space := int(count[0]), 0
 	for l := 1; l <= maxCode; l++ {
 		if space += int(count[l]) << (maxCode - l); space > 1<<maxCode {
@@ -239,14 +254,14 @@ func buildTable(t []uint32, tableBits int, lens []uint8, count *counts, entries 
 		}
 		one := uint32(entOther)
 		if used == 1 {
-			one = coded(entries[sorted[unused]], 1)
+			one = a.coded(sorted[unused], 1)
 		}
 		for i := 0; i < len(first); i += 2 {
 			first[i], first[i+1] = one, entOther
 		}
 		return true
 	}
-	fillTable(first, t[len(first):], tableBits, sorted[unused:], count, entries)
+	fillTable(first, t[len(first):], tableBits, sorted[unused:], count, a)
 	return true
 }
 
@@ -276,13 +291,13 @@ func sortSymbols(sorted []uint16, lens []uint8, count *counts) {
 
 // fillTable fills a table for a complete code. With each further bit the table for codes
 // of so many bits doubles: a code that is shorter leads to its entry whatever follows it.
-func fillTable(first, parts []uint32, tableBits int, sorted []uint16, count *counts, entries []uint32) {
+func fillTable(first, parts []uint32, tableBits int, sorted []uint16, count *counts, a *alphabet) {
 	code := uint16(0) // the first bit highest, whatever the length
 	i := 0
 	for l := 1; l <= tableBits; l++ {
 		copy(first[1<<(l-1):1<<l], first[:1<<(l-1)])
 		for n := int(count[l]); n > 0; n-- {
-			first[bits.Reverse16(code)] = coded(entries[sorted[i]], l)
+			first[bits.Reverse16(code)] = a.coded(sorted[i], l)
 			code += 1 << (16 - l)
 			i++
 		}
@@ -299,7 +314,7 @@ func fillTable(first, parts []uint32, tableBits int, sorted []uint16, count *cou
 				part = parts[free : free+size]
 				free += size
 			}
-			e := coded(entries[sorted[i]], l-tableBits)
+			e := a.coded(sorted[i], l-tableBits)
 			for k := rev >> tableBits; k < size; k += 1 << (l - tableBits) {
 				part[k] = e
 			}
@@ -307,9 +322,4 @@ func fillTable(first, parts []uint32, tableBits int, sorted []uint16, count *cou
 			i++
 		}
 	}
-}
-
-// coded is the entry of a symbol whose code has l bits.
-func coded(e uint32, l int) uint32 {
-	return e + uint32(l)*(1+^e>>31<<entCode)
 }

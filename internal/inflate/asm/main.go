@@ -19,11 +19,12 @@ const (
 	distTable = litParts + 4*144<<(maxCode-litBits) // where the table of distances begins
 	distParts = distTable + 4<<8
 
-	entCode   = 8
-	entValue  = 16
-	entSecond = 1 << 13
-	entEnd    = 14 // the number of the bit
-	entOther  = 1 << 15
+	entCode       = 8
+	entValue      = 16
+	entLengthCode = 25
+	entSecond     = 1 << 13
+	entEnd        = 14 // the number of the bit
+	entOther      = 1 << 15
 )
 
 func main() {
@@ -74,7 +75,7 @@ func begin() *kernel {
 	return k
 }
 
-// turns is the loop: up to four literals, or up to three and a match. The entry of the
+// turns is the loop: three literals, or up to two and a match. The entry of the
 // next symbol is looked up before the bits are filled, and before a match is copied.
 func (k *kernel) turns() {
 	Label("start")
@@ -91,8 +92,9 @@ func (k *kernel) turns() {
 	k.limits()
 	k.refill()
 	Label("symbols")
-	e, next := k.e, GP64()
-	for i, stub := range []string{"match", "match1", "match2", "match3"} {
+	second := GP64()
+	e, next := k.e, second
+	for i, stub := range []string{"match", "match1", "match2"} {
 		TESTL(e.As32(), e.As32())
 		JNS(operand.LabelRef(stub))
 		t := GP64()
@@ -103,15 +105,12 @@ func (k *kernel) turns() {
 		MOVB(e.As8(), operand.Mem{Base: k.out, Disp: i})
 		e, next = next, e
 	}
-	ADDQ(operand.U8(4), k.out)
+	MOVL(e.As32(), k.e.As32())
+	ADDQ(operand.U8(3), k.out)
 	JMP(operand.LabelRef("loop"))
 
-	Label("match3")
-	MOVL(next.As32(), k.e.As32())
-	ADDQ(operand.U8(3), k.out)
-	JMP(operand.LabelRef("match"))
 	Label("match1")
-	MOVL(next.As32(), k.e.As32())
+	MOVL(second.As32(), k.e.As32())
 	INCQ(k.out)
 	JMP(operand.LabelRef("match"))
 	Label("match2")
@@ -120,16 +119,16 @@ func (k *kernel) turns() {
 	TESTL(operand.U32(entOther), k.e.As32())
 	JNZ(operand.LabelRef("other"))
 	Label("length")
-	k.value(k.e, k.n)
+	t, d := GP64(), GP64()
+	BEXTRQ(k.e, k.bb, t)
+	k.value(k.e, k.n, entLengthCode)
 	k.use(k.e)
 	k.refill()
-	t, d := GP64(), GP64()
-	MOVBQZX(k.bb.As8(), t)
 	MOVL(operand.Mem{Base: k.tables, Index: t, Scale: 4, Disp: distTable}, d.As32())
 	TESTL(operand.U32(entOther), d.As32())
 	JNZ(operand.LabelRef("otherDist"))
 	Label("distance")
-	k.value(d, k.dist)
+	k.value(d, k.dist, entCode)
 	k.use(d)
 	k.look(k.e)
 	JMP(operand.LabelRef("copy"))
@@ -250,15 +249,19 @@ func (k *kernel) use(e reg.GPVirtual) {
 	SUBL(e.As32(), k.nb.As32())
 }
 
-// value is the length or the distance of an entry, with the number in its extra bits.
-func (k *kernel) value(e, v reg.GPVirtual) {
+// value is the length or the distance of an entry, which has the bits of its code at
+// codeAt, with the number in its extra bits.
+func (k *kernel) value(e, v reg.GPVirtual, codeAt int) {
 	t, u := GP64(), GP64()
 	BZHIQ(e, k.bb, t)
 	MOVL(e.As32(), u.As32())
-	SHRL(operand.U8(entCode), u.As32())
+	SHRL(operand.U8(uint8(codeAt)), u.As32())
 	SHRXQ(u, t, t)
 	MOVL(e.As32(), v.As32())
 	SHRL(operand.U8(entValue), v.As32())
+	if codeAt > entValue {
+		ANDL(operand.U32(1<<(codeAt-entValue)-1), v.As32())
+	}
 	ADDQ(t, v)
 }
 
