@@ -17,7 +17,7 @@ func (d *Decoder) kernel(dst []byte, o, end int) (_ int, more, ok bool) {
 	if d.pos > posLast || o > oLast {
 		return o, true, true
 	}
-	o, pos, bb, nb, status := symbolsBMI2(&d.tables.lit[0], &dst[0], o, oLast, &d.src[0], d.pos, posLast, d.bb, d.nb, d.guess)
+	o, pos, bb, nb, status := symbolsBMI2(&d.lit[0], &dst[0], o, oLast, &d.src[0], d.pos, posLast, d.bb, d.nb, d.guess)
 	d.pos, d.bb, d.nb = pos, bb, nb
 	return o, status == 0, status >= 0
 }
