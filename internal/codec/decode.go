@@ -6,6 +6,8 @@ import (
 
 	"github.com/klauspost/compress/snappy"
 	"github.com/pierrec/lz4/v4"
+
+	"github.com/farread/farread/internal/inflate"
 )
 
 var errSize = errors.New("the decoded size is not the expected one")
@@ -14,7 +16,7 @@ var errSize = errors.New("the decoded size is not the expected one")
 // tables and buffers of the codecs that it met, so a caller with many streams
 // keeps one for each goroutine: it is not for concurrent use.
 type Decoder struct {
-	zlib inflater
+	zlib inflate.Decoder
 	zstd zstdDecoder
 }
 
@@ -47,7 +49,7 @@ func (d *Decoder) Decode(id ID, dst, src, dict []byte) error {
 	case Snappy:
 		ok, err = decodeSnappy(dst, src)
 	case Zlib:
-		ok = d.zlib.decode(dst, src)
+		ok = d.zlib.Decode(dst, src)
 	case Zstd:
 		ok, err = d.zstd.decode(dst, src, dict)
 	default:
