@@ -34,6 +34,7 @@ func run(args []string, out io.Writer) error {
 	write := fs.String("write", "", "put the table into this `file`, between its markers")
 	dir := fs.String("dir", "", "`folder` for temporary data; empty: the system's")
 	quick := fs.Bool("quick", false, "small inputs: that everything runs, not how fast")
+	watch := fs.String("guard", "", "measure some of the rows of this `page`, and fail if a ratio has fallen")
 	cpu := fs.String("cpuprofile", "", "write a CPU profile to this `file`")
 	list := fs.Bool("list", false, "name the jobs")
 	peak := fs.Bool("peak", false, "run the program that follows, and print how many bytes it held at the most")
@@ -80,6 +81,10 @@ func run(args []string, out io.Writer) error {
 	}
 	b := &bench{root: root, dir: temp, rounds: max(1, *rounds), quick: *quick, log: os.Stderr}
 	defer b.close()
+	if *watch != "" {
+		b.rounds = max(1, *rounds/2)
+		return guard(ctx, b, *watch, out)
+	}
 	var results []row
 	for _, j := range jobs() {
 		if !match.MatchString(j.name) {

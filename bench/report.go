@@ -83,16 +83,21 @@ func report(ctx context.Context, b *bench, rows []row) string {
 	return out.String()
 }
 
-func machine(ctx context.Context) string {
+// processor is this machine's.
+func processor() string {
 	name := runtime.GOOS + "/" + runtime.GOARCH
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		for line := range strings.Lines(string(text)) {
 			if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == "model name" {
-				name += ", " + strings.TrimSpace(v)
-				break
+				return name + ", " + strings.TrimSpace(v)
 			}
 		}
 	}
+	return name
+}
+
+func machine(ctx context.Context) string {
+	name := processor()
 	kernel, err := exec.CommandContext(ctx, "uname", "-r").Output()
 	if err == nil {
 		name += ", Linux " + strings.TrimSpace(string(kernel))
