@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -108,34 +107,5 @@ guard: ok: read of #, os.File; same, by path: 0.67x, published 1.00x
 	}
 	if _, _, err = guardOf(t, guardSame, made(1.5, 1)[:1]); err == nil || !strings.Contains(err.Error(), "not measured any more") {
 		t.Errorf("a row is gone: %v", err)
-	}
-}
-
-// TestGuardMeasures runs the guard with the real peer, in small: a page that promises
-// little is kept, one that promises the impossible is not.
-func TestGuardMeasures(t *testing.T) {
-	root, err := checkout()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &bench{root: root, dir: t.TempDir(), rounds: 1, quick: true, log: t.Output()}
-	t.Cleanup(b.close)
-	if _, err := b.blosc2(context.WithoutCancel(t.Context())); err != nil {
-		if skip := (*skipped)(nil); errors.As(err, &skip) {
-			t.Skip(err)
-		}
-		t.Fatal(err)
-	}
-	for ratio, low := range map[string]bool{"0.0001x": false, "9999x": true} {
-		page := filepath.Join(t.TempDir(), "page.md")
-		text := beginMark + "| unshuffle, items of 4 bytes, 256 KiB block |  |  |  | " + ratio + " |  |  |\n" + endMark
-		if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		var out strings.Builder
-		err := guard(t.Context(), b, page, &out)
-		if (err != nil) != low || low && !strings.Contains(err.Error(), "'^blosc-filter$'") {
-			t.Errorf("%s: %v\n%s", ratio, err, &out)
-		}
 	}
 }
