@@ -80,6 +80,7 @@ func (z *zstdDecoder) load(dict []byte) error {
 
 // zstdEncoder keeps a library's encoder of one level and dictionary.
 type zstdEncoder struct {
+	small zstdSmallEncoder
 	lib   *zstd.Encoder
 	level zstd.EncoderLevel
 	dict  []byte
@@ -103,6 +104,9 @@ func zstdLevel(level int, dict bool) zstd.EncoderLevel {
 
 func (z *zstdEncoder) encode(level int, dst, src, dict []byte) (int, error) {
 	l := zstdLevel(level, len(dict) != 0)
+	if len(dict) == 0 && l <= zstd.SpeedDefault && zstdSmallMin <= len(src) && len(src) <= zstdSmallMax {
+		return z.small.encode(dst, src), nil
+	}
 	if z.lib == nil || z.level != l || !bytes.Equal(z.dict, dict) {
 		own := bytes.Clone(dict)
 		opts := []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(l), zstd.WithEncoderCRC(false),
