@@ -21,35 +21,35 @@ func smallText(r *rand.Rand, n int) []byte {
 }
 
 // checkSmall encodes and decodes by the library and by our decoder.
-func checkSmall(t testing.TB, z *zstdSmallEncoder, lib *zstd.Decoder, src []byte) int {
-	t.Helper()
+func checkSmall(tb testing.TB, z *zstdSmallEncoder, lib *zstd.Decoder, src []byte) int {
+	tb.Helper()
 	dst := make([]byte, 2*zstdSmallMax)
 	n := z.encode(dst, src)
 	got, err := lib.DecodeAll(dst[:n], nil)
 	if err != nil || !bytes.Equal(got, src) {
-		t.Fatalf("%q: %v\nframe %x\ngot %q", src, err, dst[:n], got)
+		tb.Fatalf("%q: %v\nframe %x\ngot %q", src, err, dst[:n], got)
 	}
 	if n > len(src)+13 {
-		t.Fatalf("%d bytes became %d", len(src), n)
+		tb.Fatalf("%d bytes became %d", len(src), n)
 	}
 	if k := z.encode(dst[:n-1], src); k != 0 {
-		t.Fatalf("%d bytes in a destination of %d", k, n-1)
+		tb.Fatalf("%d bytes in a destination of %d", k, n-1)
 	}
 	return n
 }
 
-func newLib(t testing.TB) *zstd.Decoder {
-	t.Helper()
+func newLib(tb testing.TB) *zstd.Decoder {
+	tb.Helper()
 	lib, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(lib.Close)
+	tb.Cleanup(lib.Close)
 	return lib
 }
 
 func TestZstdSmall(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // data, no secrets
+	r := rand.New(rand.NewPCG(1, 2))
 	lib, z := newLib(t), &zstdSmallEncoder{}
 	for n := zstdSmallMin; n <= zstdSmallMax; n++ {
 		checkSmall(t, z, lib, smallText(r, n))
@@ -75,7 +75,7 @@ func TestZstdSmall(t *testing.T) {
 // TestZstdSmallRatio: frames are hardly longer than the library's at its fastest.
 func TestZstdSmallRatio(t *testing.T) {
 	for n, most := range map[int]float64{130: 1.05, 200: 1.03, 300: 1.03, 512: 1.04} {
-		r := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // data, no secrets
+		r := rand.New(rand.NewPCG(3, 4))
 		enc, lib, z := fastestLib(t), newLib(t), &zstdSmallEncoder{}
 		ours, theirs := 0, 0
 		for range 100 {
@@ -90,7 +90,7 @@ func TestZstdSmallRatio(t *testing.T) {
 }
 
 func TestZstdSmallAllocs(t *testing.T) {
-	z, dst, src := &zstdSmallEncoder{}, make([]byte, 400), smallText(rand.New(rand.NewPCG(3, 4)), 400) //nolint:gosec // data, no secrets
+	z, dst, src := &zstdSmallEncoder{}, make([]byte, 400), smallText(rand.New(rand.NewPCG(3, 4)), 400)
 	if n := testing.AllocsPerRun(100, func() { z.encode(dst, src) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
@@ -99,7 +99,7 @@ func TestZstdSmallAllocs(t *testing.T) {
 // TestZstdSmallLevels: levels from 4 on are the library's, which finds more.
 func TestZstdSmallLevels(t *testing.T) {
 	var e Encoder
-	src := smallText(rand.New(rand.NewPCG(3, 4)), 400) //nolint:gosec // data, no secrets
+	src := smallText(rand.New(rand.NewPCG(3, 4)), 400)
 	var lengths [10]int
 	for level := 1; level <= 9; level++ {
 		n, err := e.Encode(Zstd, level, make([]byte, len(src)), src, nil)
@@ -115,12 +115,12 @@ func TestZstdSmallLevels(t *testing.T) {
 }
 
 // fastestLib is the library as it serves level 1.
-func fastestLib(t testing.TB) *zstd.Encoder {
-	t.Helper()
+func fastestLib(tb testing.TB) *zstd.Encoder {
+	tb.Helper()
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false),
 		zstd.WithSingleSegment(true), zstd.WithAllLitEntropyCompression(true))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return enc
 }
@@ -137,7 +137,7 @@ func FuzzZstdSmall(f *testing.F) {
 }
 
 func BenchmarkZstdSmall(b *testing.B) {
-	r := rand.New(rand.NewPCG(5, 6)) //nolint:gosec // data, no secrets
+	r := rand.New(rand.NewPCG(5, 6))
 	for _, n := range []int{130, 200, 300, 500} {
 		var items [][]byte
 		for range 1000 {
