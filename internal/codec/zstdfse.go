@@ -42,7 +42,6 @@ type fseCode struct {
 // fseConsts are the tables and limits that the format defines.
 type fseConsts struct {
 	codes  [3][]fseCode
-	norms  [3][]int16 // the distributions of preset
 	preset [3]fseTable
 }
 
@@ -61,18 +60,15 @@ var fseDefined = sync.OnceValue(func() *fseConsts {
 	for x := range uint8(31) {
 		c.codes[offsets] = append(c.codes[offsets], fseCode{1 << x, x})
 	}
-	c.norms[litLengths] = []int16{4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2,
-		3, 2, 1, 1, 1, 1, 1, -1, -1, -1, -1}
-	c.norms[offsets] = []int16{1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-		-1, -1, -1, -1, -1}
+	c.preset[litLengths].build(c, litLengths, 6, []int16{4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2,
+		3, 2, 1, 1, 1, 1, 1, -1, -1, -1, -1})
+	c.preset[offsets].build(c, offsets, 5, []int16{1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+		-1, -1, -1, -1, -1})
 	ml := []int16{1, 4, 3, 2, 2, 2, 2, 2, 2}
 	for len(ml) < 46 {
 		ml = append(ml, 1)
 	}
-	c.norms[matchLengths] = append(ml, -1, -1, -1, -1, -1, -1, -1)
-	for kind, log := range []uint8{litLengths: 6, offsets: 5, matchLengths: 6} {
-		c.preset[kind].build(c, kind, log, c.norms[kind])
-	}
+	c.preset[matchLengths].build(c, matchLengths, 6, append(ml, -1, -1, -1, -1, -1, -1, -1))
 	return c
 })
 

@@ -242,14 +242,14 @@ func (w *bitsAppender) close() []byte {
 type fseEncoder struct {
 	log    uint
 	states [64]uint16
-	symbol [fseSymbols]struct{ bits, find int32 } // as in C: deltaNbBits, deltaFindState
+	symbol [smallSymbols]struct{ bits, find int32 } // as in C: deltaNbBits, deltaFindState
 }
 
 func newFSEEncoder(log uint, norm []int16) *fseEncoder {
 	t := &fseEncoder{log: log}
 	size := int32(1) << log
 	var spread [64]byte
-	var first [fseSymbols]int32
+	var first [smallSymbols]int32
 	high, total := size-1, int32(0)
 	for s, n := range norm {
 		first[s] = total
@@ -302,10 +302,30 @@ func (t *fseEncoder) end(w *bitsAppender, state uint32) {
 	w.add(uint64(state)&(1<<t.log-1), t.log)
 }
 
+const smallSymbols = 53 // the largest number of symbols of a distribution
+
+// smallCode is what a symbol means: a base, to which extra bits are added.
+type smallCode struct {
+	base  uint32
+	extra uint8
+}
+
+// smallCodes are codes for single values, then those with extra bits; each begins where
+// the one before it ends.
+func smallCodes(base uint32, single int, extra ...uint8) (codes []smallCode) {
+	for _, x := range append(make([]uint8, single), extra...) {
+		codes = append(codes, smallCode{base, x})
+		base += 1 << x
+	}
+	return codes
+}
+
 // zstdSmallTables are those for all inputs.
 type zstdSmallTables struct {
 	lit, offset, match *fseEncoder
 	weights            *fseEncoder
+	litCodes           []smallCode
+	matchCodes         []smallCode
 	weightsHead        []byte    // describes it
 	litCode            [64]byte  // of a length; longer ones have their logarithm and 19
 	matchCode          [128]byte // of a length less 3; longer ones have their logarithm and 36
@@ -316,12 +336,21 @@ type zstdSmallTables struct {
 var weightParts = []int16{42, 4, 5, 4, 3, 2, 1, 1, 1, 1}
 
 var zstdSmallShared = sync.OnceValue(func() *zstdSmallTables {
-	c := fseDefined()
-	t := &zstdSmallTables{
-		lit: newFSEEncoder(6, c.norms[litLengths]), offset: newFSEEncoder(5, c.norms[offsets]), match: newFSEEncoder(6, c.norms[matchLengths]),
-		weights: newFSEEncoder(6, weightParts), weightsHead: appendDistribution(nil, 6, weightParts),
+	ml := []int16{1, 4, 3, 2, 2, 2, 2, 2, 2}
+	for len(ml) < 46 {
+		ml = append(ml, 1)
 	}
-	of := func(codes []fseCode, v int) byte {
+	t := &zstdSmallTables{
+		lit: newFSEEncoder(6, []int16{4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2,
+			3, 2, 1, 1, 1, 1, 1, -1, -1, -1, -1}),
+		offset: newFSEEncoder(5, []int16{1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+			-1, -1, -1, -1, -1}),
+		match:      newFSEEncoder(6, append(ml, -1, -1, -1, -1, -1, -1, -1)),
+		litCodes:   smallCodes(0, 16, 1, 1, 1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9),
+		matchCodes: smallCodes(3, 32, 1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 7, 8, 9),
+		weights:    newFSEEncoder(6, weightParts), weightsHead: appendDistribution(nil, 6, weightParts),
+	}
+	of := func(codes []smallCode, v int) byte {
 		i := len(codes) - 1
 		for int(codes[i].base) > v {
 			i--
@@ -329,10 +358,10 @@ var zstdSmallShared = sync.OnceValue(func() *zstdSmallTables {
 		return byte(i)
 	}
 	for i := range t.litCode {
-		t.litCode[i] = of(c.codes[litLengths], i)
+		t.litCode[i] = of(t.litCodes, i)
 	}
 	for i := range t.matchCode {
-		t.matchCode[i] = of(c.codes[matchLengths], i+3)
+		t.matchCode[i] = of(t.matchCodes, i+3)
 	}
 	return t
 })
@@ -400,7 +429,7 @@ func (z *zstdSmallEncoder) appendSequences(p []byte, seqs []zstdSmallSeq) []byte
 	if len(seqs) == 0 {
 		return p
 	}
-	t, c := zstdSmallShared(), fseDefined()
+	t := zstdSmallShared()
 	w := bitsAppender{p: append(p, 0)}
 	var lit, offset, match uint32
 	for i, s := range slices.Backward(seqs) {
@@ -413,7 +442,7 @@ func (z *zstdSmallEncoder) appendSequences(p []byte, seqs []zstdSmallSeq) []byte
 			lit = t.lit.next(&w, lit, l)
 			w.flush()
 		}
-		lc, mc := c.codes[litLengths][l], c.codes[matchLengths][m]
+		lc, mc := t.litCodes[l], t.matchCodes[m]
 		w.add(uint64(s.lit-lc.base), uint(lc.extra))
 		w.add(uint64(s.match-mc.base), uint(mc.extra))
 		w.add(uint64(s.offset+3)-1<<o, uint(o))
