@@ -203,8 +203,9 @@ type watched struct {
 }
 
 func (p published) watched() []watched {
-	var all []watched
-	for _, w := range watches() {
+	ws := watches()
+	all := make([]watched, 0, len(ws))
+	for _, w := range ws {
 		rows, x := regexp.MustCompile(w.rows), watched{watch: w}
 		for _, key := range p.keys {
 			if rows.MatchString(key) {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // memorySize is about how many bytes each kind of input has.
@@ -200,7 +201,7 @@ func (b *bench) serveMemory(ctx context.Context, dir string, flags ...string) (a
 	if err != nil {
 		return 0, 0, err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := (&http.Client{Timeout: time.Minute}).Do(req)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -208,8 +209,11 @@ func (b *bench) serveMemory(ctx context.Context, dir string, flags ...string) (a
 	if resp.StatusCode == http.StatusRequestEntityTooLarge {
 		return 0, 0, errors.Join(err, resp.Body.Close()) // refused
 	}
-	if err = errors.Join(err, resp.Body.Close()); err != nil || resp.StatusCode != http.StatusOK {
-		return 0, 0, fmt.Errorf("serve: %s, %v", resp.Status, err)
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		return 0, 0, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return 0, 0, fmt.Errorf("serve: %s", resp.Status)
 	}
 	peak, err = processMemory(d.cmd.Process.Pid, "VmHWM")
 	return answer, peak, err
