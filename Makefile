@@ -199,9 +199,13 @@ bench-once: ## each benchmark once
 	@$(MAKE) bench BENCHTIME=1x
 
 .PHONY: bench-report
-bench-report: need-go ## farread beside its peers, into docs/performance.md (8 minutes, 10 GB of disk)
+bench-report: need-go ## farread beside its peers, into docs/performance.md (20 minutes, 12 GB of disk)
 	cd bench && go run . -write ../docs/performance.md
 	@sed -n '/table: begin/,/table: end/p' docs/performance.md
+
+.PHONY: bench-guard
+bench-guard: need-go ## some ratios beside the peers of .venv: fails if one fell by a third below docs/performance.md (a minute)
+	cd bench && go run . -guard ../docs/performance.md
 
 SERVE_SOAK ?= 30m
 
@@ -307,7 +311,7 @@ tidy-check: need-go ## go.mod and go.sum say what the code needs
 
 ##@ All
 
-CI_STEPS := lint lint-selftest generate-check test test-arm64 race bench-once tidy-check release-check peers wheel-test browser docs-check fixtures-check e2e terraform-test fuzz
+CI_STEPS := lint lint-selftest generate-check test test-arm64 race bench-once bench-guard tidy-check release-check peers wheel-test browser docs-check fixtures-check e2e terraform-test fuzz
 
 .PHONY: ci-steps
 ci-steps:

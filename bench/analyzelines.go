@@ -38,7 +38,7 @@ func analyzeLines(ctx context.Context, b *bench) ([]row, error) {
 		return nil, err
 	}
 	var out parts
-	if _, err := packLines(bk, &out)(ctx); err != nil {
+	if _, err := packLines(bk, &out, nil)(ctx); err != nil {
 		return nil, err
 	}
 	packed := out.bytes()

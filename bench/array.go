@@ -171,8 +171,11 @@ func npyToB2nd(ctx context.Context, b *bench) ([]row, error) {
 	}
 	var rows []row
 	for _, name := range []string{"f32 sine", "f64 walk"} {
+		if !b.wants("npy to b2nd, zstd 1 + shuffle, " + name) {
+			continue
+		}
 		s := seriesOf(name)
-		const planes = 256 // 64 MiB of bytes for any type
+		planes := part(b, 256, 96, 0) // 64 MiB of bytes for any type
 		c, err := b.newCube("in", s, pick(b, []int64{int64(planes / s.typesize), 512, 512}, []int64{8, 64, 64})...)
 		if err != nil {
 			return nil, err
@@ -285,7 +288,7 @@ func localSlices(ctx context.Context, b *bench) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := b.newCube("cube", seriesOf("f32 sine"), pick(b, []int64{512, 512, 1024}, []int64{16, 64, 64})...)
+	c, err := b.newCube("cube", seriesOf("f32 sine"), part(b, []int64{512, 512, 1024}, []int64{32, 512, 1024}, []int64{16, 64, 64})...)
 	if err != nil {
 		return nil, err
 	}
@@ -298,6 +301,9 @@ func localSlices(ctx context.Context, b *bench) ([]row, error) {
 	}
 	var rows []row
 	for _, k := range cuts(b) {
+		if !b.wants("slice " + k.name) {
+			continue
+		}
 		r, err := b.slice(ctx, p, c, k)
 		if err != nil {
 			return nil, err

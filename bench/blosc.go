@@ -101,6 +101,9 @@ func bloscDecode(ctx context.Context, b *bench) ([]row, error) {
 	}
 	var rows []row
 	for _, c := range codings() {
+		if !b.wants("decode " + c.String()) {
+			continue
+		}
 		s := seriesOf(c.series)
 		raw, data, err := b.file(s, pick(b, chunkBytes, 1<<18))
 		if err != nil {
@@ -190,7 +193,7 @@ func bloscEncode(ctx context.Context, b *bench) ([]row, error) {
 	}
 	var rows []row
 	for _, c := range codings() {
-		if c.encode == 0 {
+		if c.encode == 0 || !b.wants("encode "+c.String()) {
 			continue
 		}
 		s := seriesOf(c.series)

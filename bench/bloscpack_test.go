@@ -57,7 +57,7 @@ func BenchmarkBloscpackLines(b *testing.B) {
 		}
 		var out parts
 		name := "long=" + strconv.FormatBool(long) + "/side="
-		loop(b, name+"farread", "MB", float64(len(text))/1e6, packLines(bk, &out))
+		loop(b, name+"farread", "MB", float64(len(text))/1e6, packLines(bk, &out, nil))
 		if p == nil {
 			continue
 		}
@@ -66,7 +66,7 @@ func BenchmarkBloscpackLines(b *testing.B) {
 			b.Fatal(err)
 		}
 		var w work
-		loop(b, name+"python", "MB", float64(len(text))/1e6, p.side(&w, "lines", raw, filepath.Join(b.TempDir(), "x.blp"), "5"))
+		loop(b, name+"python", "MB", float64(len(text))/1e6, p.side(&w, "lines", raw, filepath.Join(b.TempDir(), "x.blp"), "lz4", "5"))
 	}
 }
 

@@ -60,6 +60,9 @@ func bloscFilter(ctx context.Context, b *bench) ([]row, error) {
 	result, reps := filepath.Join(b.dir, "peer.block"), pick(b, 1300, 10)
 	var rows []row
 	for _, f := range filterings() {
+		if !b.wants(f.String()) {
+			continue
+		}
 		dst := make([]byte, len(src))
 		var w work
 		d, err := b.finer().interleave(ctx, f.loop(dst, src, reps), p.side(&w, "filter", f.peer, strconv.Itoa(f.width), path, result, strconv.Itoa(reps)))

@@ -113,7 +113,7 @@ func gulpRead(ctx context.Context, b *bench) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, meta, err := b.makeGulp(pick(b, 20000, 1280))
+	data, meta, err := b.makeGulp(part(b, 20000, 2560, 1280))
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -137,38 +136,51 @@ func (b *bench) itemMemory(ctx context.Context, key string, n int64) ([]row, err
 // process is told to have held what the one held that started it, so a small one
 // stands between: this program's own, which does nothing else.
 func (b *bench) peak(ctx context.Context, args ...string) (held int64, took time.Duration, err error) {
+	held, _, took, err = b.peakIn(ctx, "", args...)
+	return held, took, err
+}
+
+// peakIn runs it in a folder, and also returns what it has printed.
+func (b *bench) peakIn(ctx context.Context, dir string, args ...string) (held int64, printed []byte, took time.Duration, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return 0, 0, err
+		return 0, nil, 0, err
 	}
 	cmd := exec.CommandContext(ctx, self, append([]string{"-peak"}, args...)...)
-	cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+b.stack.Endpoint, "AWS_REGION="+b.stack.Region)
-	cmd.Stderr = b.log
+	if b.stack != nil {
+		cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+b.stack.Endpoint, "AWS_REGION="+b.stack.Region)
+	}
+	var said bytes.Buffer
+	cmd.Dir, cmd.Stderr = dir, &said
 	start := time.Now()
 	text, err := cmd.Output()
 	took = time.Since(start)
 	if err != nil {
-		return 0, 0, err
+		return 0, nil, 0, fmt.Errorf("%w: %s", err, &said)
 	}
-	held, err = strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	return held, took, err
+	first, printed, _ := bytes.Cut(text, []byte("\n"))
+	held, err = strconv.ParseInt(string(first), 10, 64)
+	return held, printed, took, err
 }
 
 // printPeak runs a program and prints how many bytes of it were resident at the
-// most.
+// most, and then what it printed.
 func printPeak(ctx context.Context, out io.Writer, args []string) error {
 	if len(args) == 0 {
 		return errors.New("-peak needs a program")
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%v: %w\n%s", args, err, text)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	text, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("%v: %w\n%s", args, err, &said)
 	}
 	u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {
 		return errors.New("this system does not tell")
 	}
-	_, err := fmt.Fprintln(out, u.Maxrss<<10) // KiB on Linux
+	_, err = fmt.Fprintf(out, "%d\n%s", u.Maxrss<<10, text) // KiB on Linux
 	return err
 }
 

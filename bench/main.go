@@ -34,9 +34,11 @@ func run(args []string, out io.Writer) error {
 	write := fs.String("write", "", "put the table into this `file`, between its markers")
 	dir := fs.String("dir", "", "`folder` for temporary data; empty: the system's")
 	quick := fs.Bool("quick", false, "small inputs: that everything runs, not how fast")
+	watch := fs.String("guard", "", "measure some of the rows of this `page`, and fail if a ratio has fallen")
 	cpu := fs.String("cpuprofile", "", "write a CPU profile to this `file`")
 	list := fs.Bool("list", false, "name the jobs")
 	peak := fs.Bool("peak", false, "run the program that follows, and print how many bytes it held at the most")
+	scan := fs.String("scan", "", "open the array at this `path`, read a slice and all of it, and print what that took")
 	bare := fs.Bool("bare", false, "answer at the address that follows with the file behind it, and nothing else")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -45,6 +47,9 @@ func run(args []string, out io.Writer) error {
 	defer stop()
 	if *peak {
 		return printPeak(ctx, out, fs.Args())
+	}
+	if *scan != "" {
+		return printScan(ctx, out, *scan)
 	}
 	if *bare {
 		return serveBare(ctx, fs.Args())
@@ -80,7 +85,11 @@ func run(args []string, out io.Writer) error {
 	}
 	b := &bench{root: root, dir: temp, rounds: max(1, *rounds), quick: *quick, log: os.Stderr}
 	defer b.close()
-	var results []row
+	if *watch != "" {
+		b.rounds = max(1, *rounds/2)
+		return guard(ctx, b, *watch, out)
+	}
+	results := map[string][]row{} // by the name of the table
 	for _, j := range jobs() {
 		if !match.MatchString(j.name) {
 			continue
@@ -98,60 +107,59 @@ func run(args []string, out io.Writer) error {
 			fmt.Fprintln(b.log, r)
 		}
 		fmt.Fprintf(b.log, "-- %s took %.0f s\n", j.name, time.Since(start).Seconds())
-		results = append(results, rs...)
+		results[j.table] = append(results[j.table], rs...)
 	}
-	text := report(ctx, b, results)
-	if *write != "" {
-		return insert(filepath.Clean(*write), text)
-	}
-	_, err = io.WriteString(out, text)
-	return err
+	return publish(ctx, b, results, *write, out)
 }
 
 // A job measures one or more rows.
 type job struct {
 	name string
 	run  func(context.Context, *bench) ([]row, error)
+
+	table string // where the rows go: a table of that name; empty: the first
 }
 
 func jobs() []job {
 	return []job{
-		{"gulp-read", gulpRead},
-		{"tar-to-gulp", tarToGulp},
-		{"frame-by-id", frameByID},
-		{"afar/gulp-id", gulpFromAfar},
-		{"afar/gulp-load", gulpLoad},
-		{"decode", bloscDecode},
-		{"blosc-encode", bloscEncode},
-		{"blosc-parallel", bloscParallel},
-		{"blosc-filter", bloscFilter},
-		{"npy-to-b2nd", npyToB2nd},
-		{"local-slices", localSlices},
-		{"whole-array", wholeArray},
-		{"sorted-column", sortedColumn},
-		{"analyze-local", analyzeLocal},
-		{"analyze-afar", analyzeAfar},
-		{"analyze-where", analyzeWhere},
-		{"bloscpack-decode", bloscpackDecode},
-		{"bloscpack-lines", bloscpackLines},
-		{"analyze-lines", analyzeLines},
-		{"bloscpack-item", bloscpackItem},
-		{"zoom-build", zoomBuild},
-		{"zoom-wav", zoomWAV},
-		{"download", download},
-		{"full-scan", fullScan},
-		{"afar-many", afarMany},
-		{"afar-frames", afarFrames},
-		{"afar/peers", afarPeers},
-		{"http2", http2},
-		{"disk-cache", diskCache},
-		{"cached-read", cachedRead},
-		{"serve-chunk", servedChunk},
-		{"serve-zarr", servedZarr},
-		{"serve-answers", servedAnswers},
-		{"serve-memory", servedMemory},
-		{"function", function},
-		{"pack-memory", packMemory},
+		{name: "gulp-read", run: gulpRead},
+		{name: "tar-to-gulp", run: tarToGulp},
+		{name: "frame-by-id", run: frameByID},
+		{name: "afar/gulp-id", run: gulpFromAfar},
+		{name: "afar/gulp-load", run: gulpLoad},
+		{name: "decode", run: bloscDecode},
+		{name: "blosc-encode", run: bloscEncode},
+		{name: "blosc-parallel", run: bloscParallel},
+		{name: "blosc-filter", run: bloscFilter},
+		{name: "npy-to-b2nd", run: npyToB2nd},
+		{name: "local-slices", run: localSlices},
+		{name: "whole-array", run: wholeArray},
+		{name: "growth", run: growth, table: "growth"},
+		{name: "sorted-column", run: sortedColumn},
+		{name: "analyze-local", run: analyzeLocal},
+		{name: "analyze-afar", run: analyzeAfar},
+		{name: "analyze-where", run: analyzeWhere},
+		{name: "bloscpack-decode", run: bloscpackDecode},
+		{name: "bloscpack-lines", run: bloscpackLines},
+		{name: "analyze-lines", run: analyzeLines},
+		{name: "bloscpack-item", run: bloscpackItem},
+		{name: "zoom-build", run: zoomBuild},
+		{name: "zoom-wav", run: zoomWAV},
+		{name: "download", run: download},
+		{name: "full-scan", run: fullScan},
+		{name: "afar-many", run: afarMany},
+		{name: "afar-frames", run: afarFrames},
+		{name: "afar/peers", run: afarPeers},
+		{name: "http2", run: http2},
+		{name: "disk-cache", run: diskCache},
+		{name: "cached-read", run: cachedRead},
+		{name: "serve-chunk", run: servedChunk},
+		{name: "serve-zarr", run: servedZarr},
+		{name: "serve-answers", run: servedAnswers},
+		{name: "serve-memory", run: servedMemory},
+		{name: "function", run: function},
+		{name: "memory", run: peakMemory, table: "memory"},
+		{name: "pack-memory", run: packMemory},
 	}
 }
 

@@ -69,7 +69,7 @@ def unpack_bytes(path, reps):
     return time.process_time() - start, 1, len(data), zlib.crc32(data)
 
 
-def lines(raw, path, level):
+def lines(raw, path, codec, level):
     """Lines to a file of version 4, one chunk a line, in memory: what a short program around python-blosc does."""
     with open(raw, "rb") as f:
         data = f.read()
@@ -79,7 +79,7 @@ def lines(raw, path, level):
     at = 32 + 8 * len(text)
     for line in text:
         offsets.append(at)
-        chunk = blosc.compress(line, typesize=1, clevel=int(level), shuffle=blosc.NOSHUFFLE, cname="lz4")
+        chunk = blosc.compress(line, typesize=1, clevel=int(level), shuffle=blosc.NOSHUFFLE, cname=codec)
         body.write(chunk)
         body.write(struct.pack("<I", zlib.adler32(chunk)))
         at += len(chunk) + 4

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -22,6 +23,8 @@ type row struct {
 	met        bool
 	judged     bool // the row has a goal
 	note       string
+
+	cells []string // instead of all that, in a table that is not the first
 }
 
 func (r row) verdict() string {
@@ -35,6 +38,9 @@ func (r row) verdict() string {
 }
 
 func (r row) String() string {
+	if r.cells != nil {
+		return "| " + strings.Join(r.cells, " | ") + " |"
+	}
 	ratio := ""
 	if r.ratio > 0 {
 		ratio = fmt.Sprintf("%.2fx", r.ratio)
@@ -76,23 +82,63 @@ func report(ctx context.Context, b *bench, rows []row) string {
 	for _, name := range slices.Sorted(maps.Keys(b.peers)) {
 		fmt.Fprintf(&out, "Peer: %s.\n", b.peers[name].versions)
 	}
-	out.WriteString("\n| job | goal | ours | peer | ratio | | |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+	return out.String() + "\n" + tableOf("| job | goal | ours | peer | ratio | | |", rows)
+}
+
+func tableOf(head string, rows []row) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s\n|%s\n", head, strings.Repeat(" --- |", strings.Count(head, "|")-1))
 	for _, r := range rows {
 		fmt.Fprintln(&out, r)
 	}
 	return out.String()
 }
 
-func machine(ctx context.Context) string {
+// heads are those of the tables beside the first, by their names.
+func heads() map[string]string {
+	return map[string]string{
+		"memory": "| farread | input | peak | with `--max-memory 128MiB` | | took |",
+		"growth": "| array | file | open and a slice: ours | peer | ratio | full scan: ours | peer | ratio | peak resident: ours | peer | of it imports |",
+	}
+}
+
+// publish puts the tables into a page, each between markers of its own, or prints them.
+func publish(ctx context.Context, b *bench, results map[string][]row, page string, out io.Writer) error {
+	texts := map[string]string{}
+	for name, rows := range results {
+		if texts[name] = report(ctx, b, rows); name != "" {
+			texts[name] = tableOf(heads()[name], rows)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		var err error
+		if page == "" {
+			_, err = io.WriteString(out, texts[name]+"\n")
+		} else {
+			err = insert(page, name, texts[name])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// processor is this machine's.
+func processor() string {
 	name := runtime.GOOS + "/" + runtime.GOARCH
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		for line := range strings.Lines(string(text)) {
 			if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == "model name" {
-				name += ", " + strings.TrimSpace(v)
-				break
+				return name + ", " + strings.TrimSpace(v)
 			}
 		}
 	}
+	return name
+}
+
+func machine(ctx context.Context) string {
+	name := processor()
 	kernel, err := exec.CommandContext(ctx, "uname", "-r").Output()
 	if err == nil {
 		name += ", Linux " + strings.TrimSpace(string(kernel))
@@ -115,8 +161,17 @@ const (
 	endMark   = "<!-- table: end -->\n"
 )
 
+// marks are the lines around a table: of the first one, without a name, and of others.
+func marks(name string) (begin, end string) {
+	if name == "" {
+		return beginMark, endMark
+	}
+	return strings.Replace(beginMark, "table", name, 1), strings.Replace(endMark, "table", name, 1)
+}
+
 // insert replaces what stands between the markers of a file.
-func insert(file, text string) error {
+func insert(file, name, text string) error {
+	beginMark, endMark := marks(name)
 	old, err := os.ReadFile(file)
 	if err != nil {
 		return err

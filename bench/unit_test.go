@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -28,7 +29,7 @@ func TestInsert(t *testing.T) {
 		if err := os.WriteFile(file, []byte(c.page), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		err := insert(file, "new\n")
+		err := insert(file, "", "new\n")
 		got, rerr := os.ReadFile(file)
 		if rerr != nil {
 			t.Fatal(rerr)
@@ -40,6 +41,73 @@ func TestInsert(t *testing.T) {
 		if d := cmp.Diff(want, string(got)); d != "" || (err == nil) != (c.want != "") {
 			t.Errorf("%q: %v\n%s", c.page, err, d)
 		}
+	}
+}
+
+// TestTables: each table beside the first has a head, a place in the page, and cells for
+// each column.
+func TestTables(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "performance.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, j := range jobs() {
+		if j.table == "" {
+			continue
+		}
+		names[j.table] = true
+		begin, end := marks(j.table)
+		if heads()[j.table] == "" || strings.Count(string(page), begin) != 1 || strings.Count(string(page), end) != 1 {
+			t.Errorf("%s: no head, or no place in the page", j.table)
+		}
+	}
+	if len(names) != len(heads()) {
+		t.Errorf("%d tables, %d heads", len(names), len(heads()))
+	}
+	for _, c := range []struct {
+		row        row
+		verdict    string
+		low, usual string
+	}{
+		{memoryRow("`x`", "", 1<<30+64<<20, lowMemory+64<<20, ""), "met", "192.0 MiB", "1088.0 MiB"},
+		{memoryRow("`x`", "", 1<<30+65<<20, 1, ""), "**missed**", "0.0 MiB", "1089.0 MiB"},
+		{memoryRow("`x`", "", 1, lowMemory+65<<20, ""), "**missed**", "193.0 MiB", "0.0 MiB"},
+		{memoryRow("`x`", "", 1<<20, 0, ""), "met", "refused", "1.0 MiB"},
+	} {
+		if got, want := c.row.String(), "| `x` |  | "+c.usual+" | "+c.low+" | "+c.verdict+" |  |"; got != want {
+			t.Errorf("%s, not %s", got, want)
+		}
+		if text := tableOf(heads()["memory"], []row{c.row}); strings.Count(text, "|") != 3*strings.Count(heads()["memory"], "|") {
+			t.Errorf("columns:\n%s", text)
+		}
+	}
+}
+
+// TestGrowth: what the processes of the rows of growth do, on a small array.
+func TestGrowth(t *testing.T) {
+	dir := t.TempDir()
+	const planes = 5
+	if err := writeGrown(t.Context(), dir, planes*growthPlane); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := printScan(t.Context(), &out, filepath.Join(dir, "a.b2nd")); err != nil {
+		t.Fatal(err)
+	}
+	var got scanned
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	data, want := seriesOf("sparse").bytes(planes*growthPlane), uint64(0)
+	for i := 0; i < len(data); i += 4093 {
+		want += uint64(data[i])
+	}
+	if got.Bytes != planes*growthPlane || got.Sum != want || want == 0 || got.Slice <= 0 || got.Scan <= 0 {
+		t.Errorf("%+v, want sum %d", got, want)
+	}
+	if err := printScan(t.Context(), &out, filepath.Join(dir, "none.b2nd")); err == nil {
+		t.Error("no file, no error")
 	}
 }
 

@@ -79,6 +79,7 @@ func (z *zstdDecoder) load(dict []byte) error {
 
 // zstdEncoder keeps a library's encoder of one level and dictionary.
 type zstdEncoder struct {
+	small zstdSmallEncoder
 	lib   *zstd.Encoder
 	level zstd.EncoderLevel
 	dict  []byte
@@ -105,6 +106,9 @@ func (z *zstdEncoder) encode(level int, dst, src, dict []byte) (int, error) {
 	l := zstdLevel(level, len(dict) != 0)
 	if l == zstd.SpeedFastest && len(dict) == 0 && len(dst) < len(src) && z.probe.incompressible(src) {
 		return 0, nil
+	}
+	if len(dict) == 0 && l <= zstd.SpeedDefault && zstdSmallMin <= len(src) && len(src) <= zstdSmallMax {
+		return z.small.encode(dst, src), nil
 	}
 	if z.lib == nil || z.level != l || !bytes.Equal(z.dict, dict) {
 		own := bytes.Clone(dict)
