@@ -56,11 +56,11 @@ of numbers where all cells are numbers.
 An array is a .npy, a member of a .npz (--member), or any other file with a note of
 what its bytes are beside it (see: farread help notes), or with --dtype and --shape
 instead. SRC may be -, standard input: a .npy, or items of --dtype and --shape, which
-are packed as they come. It is cut into chunks, and these into blocks, which are read alone; their
-shapes are chosen unless --chunk-shape and --block-shape are given, or --for says what
-slices are read most: series (along the first axis), planes (of the last two), both, or
-small cubes; farread advise tells what that saves. Memory is bounded by --max-memory,
-whatever the size of SRC.
+are packed as they come. It is cut into chunks, and these into blocks, which are read
+alone; their shapes are chosen unless --chunk-shape and --block-shape are given, or
+--for says what slices are read most: series (along the first axis), planes (of the
+last two), both, or small cubes; farread advise tells what that saves. Memory is
+bounded by --max-memory, whatever the size of SRC.
 
 --dims names its dimensions, --coord says where the items along one lie (numbers,
 datetime64 or text; more than 64 KiB of them become NAME.b2nd beside), --attrs has
