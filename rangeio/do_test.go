@@ -3,6 +3,7 @@ package rangeio_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -264,4 +265,31 @@ func TestOnePhaseOfTwo(t *testing.T) {
 	if a.Depth() != 2 || b.Depth() != 1 {
 		t.Errorf("%d and %d phases, want 2 and 1", a.Depth(), b.Depth())
 	}
+}
+
+// TestOnePhaseHoldsNothing: a context of one phase outlives the objects that were read under
+// it, and must not keep them.
+func TestOnePhaseHoldsNothing(t *testing.T) {
+	t.Parallel()
+	one := rangeio.OnePhase(t.Context())
+	gone := make(chan struct{})
+	func() {
+		type object struct {
+			phases rangeio.Phases
+			held   [1 << 16]byte
+		}
+		o := new(object)
+		o.phases.Begin(one)()
+		runtime.AddCleanup(o, func(c chan struct{}) { close(c) }, gone)
+	}()
+	for range 100 {
+		runtime.GC()
+		select {
+		case <-gone:
+			runtime.KeepAlive(one)
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	t.Error("the context keeps an object")
 }

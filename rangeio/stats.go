@@ -25,7 +25,12 @@ type Phases struct {
 	mu    sync.Mutex
 	ended int64
 	depth int64
+	name  *phasesName // nil before the first call in a chain
 }
+
+// A phasesName stands for a Phases in chains, which may outlive it, and with it all that
+// it is a field of: an object, and the bytes that this keeps.
+type phasesName struct{ _ byte } // not empty: all such may have one address
 
 // Begin enters a call that sends requests. Call the result once, when the call
 // has ended.
@@ -33,7 +38,10 @@ func (p *Phases) Begin(ctx context.Context) (end func()) {
 	p.mu.Lock()
 	n := p.ended + 1
 	if g, ok := ctx.Value(phaseKey{}).(*phaseGroup); ok {
-		n = g.number(p, n)
+		if p.name == nil {
+			p.name = &phasesName{}
+		}
+		n = g.number(p.name, n)
 	}
 	p.depth = max(p.depth, n)
 	p.mu.Unlock()
@@ -107,7 +115,7 @@ type phaseGroup struct {
 
 type phaseChain struct {
 	mu sync.Mutex
-	n  map[*Phases]*chainNumbers
+	n  map[*phasesName]*chainNumbers
 }
 
 // chainNumbers are the numbers that one Phases gave to the phases of a chain.
@@ -118,14 +126,14 @@ type chainNumbers struct {
 
 // number returns the phase of a call. If the call is the first of the chain, its phase
 // is next.
-func (g *phaseGroup) number(p *Phases, next int64) int64 {
+func (g *phaseGroup) number(p *phasesName, next int64) int64 {
 	g.chain.mu.Lock()
 	defer g.chain.mu.Unlock()
 	c, ok := g.chain.n[p]
 	if !ok {
 		c = &chainNumbers{first: next}
 		if g.chain.n == nil {
-			g.chain.n = map[*Phases]*chainNumbers{}
+			g.chain.n = map[*phasesName]*chainNumbers{}
 		}
 		g.chain.n[p] = c
 	}
