@@ -143,7 +143,7 @@ func (c *cube) level4(ctx context.Context, theirs int64) (level int, size int64,
 }
 
 // level1 is level4 for rows in which the level is the peer's, whatever the ratio is.
-func (c *cube) level1(ctx context.Context, _ int64) (level int, size int64, comparable bool, err error) {
+func (c *cube) level1(ctx context.Context, _ int64) (level int, size int64, equal bool, err error) {
 	size, err = c.sizeAt(ctx, 1)
 	return 1, size, true, err
 }
@@ -228,7 +228,7 @@ func (c *cube) toB2nd(ctx context.Context, b *bench, p *python, goal float64, ch
 	if err != nil {
 		return row{}, err
 	}
-	level, size, comparable, err := choose(ctx, info.Size())
+	level, size, equal, err := choose(ctx, info.Size())
 	if err != nil {
 		return row{}, err
 	}
@@ -237,7 +237,7 @@ func (c *cube) toB2nd(ctx context.Context, b *bench, p *python, goal float64, ch
 		return row{}, err
 	}
 	r := against("", "B", float64(c.nbytes), slices.Min(all[0]), slices.Min(all[1]), goal)
-	r.met = r.met && comparable
+	r.met = r.met && equal
 	r.note = fmt.Sprintf("our level %d: ratio %.3f, the peer's %.3f", level, float64(c.nbytes)/float64(size), float64(c.nbytes)/float64(info.Size()))
 	return r, nil
 }
