@@ -228,7 +228,7 @@ func newPack(a *app) *cobra.Command {
   farread pack s3://in/all.npy s3://arrays/all.b2nd --on arn:aws:states:REGION:ACCOUNT:stateMachine:NAME --work s3://jobs/packs
   farread pack s3://images/train/ s3://frames/train/ --format gulp --on arn:aws:states:REGION:ACCOUNT:stateMachine:NAME --work s3://jobs/packs
   farread pack https://host/era5.zarr/t2m t2m.b2nd --chunk-shape 365,90,90
-  some-program | farread pack - s3://arrays/x.b2nd --dtype '<f4' --shape 1000,720,1440
+  cat grid.raw | farread pack - s3://arrays/grid.b2nd --dtype '<f4' --shape 720,1440
   farread pack grid.raw grid.b2nd --dtype '<f4' --shape 720,1440 --chunk-shape 90,1440
   farread pack events.jsonl s3://logs/events.blp
   farread pack --append today.jsonl s3://logs/events.blp

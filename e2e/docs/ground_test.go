@@ -6,9 +6,11 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -200,6 +202,11 @@ func (g *ground) serve(t *testing.T, dir, line string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	stdin, err := cmd.StdinPipe() // open, for those that end with it
+	if err != nil {
+		return "", err
+	}
+	defer stdin.Close()
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}
@@ -207,12 +214,12 @@ func (g *ground) serve(t *testing.T, dir, line string) (string, error) {
 	defer late.Stop()
 	in := bufio.NewReader(out)
 	told, err := in.ReadString('\n')
-	address := regexp.MustCompile(`http://[0-9.:]+`).FindString(told)
+	address := regexp.MustCompile(`http://[0-9.:]+|unix:[^"\s]+`).FindString(told)
 	if err == nil && address == "" {
 		err = fmt.Errorf("no address in %q", told)
 	}
 	if err == nil {
-		err = reached(t, address+"/ls/")
+		err = reached(t, address)
 	}
 	_ = cmd.Process.Signal(os.Interrupt) // it may be over already
 	rest, _ := io.ReadAll(in)
@@ -225,17 +232,25 @@ func (g *ground) serve(t *testing.T, dir, line string) (string, error) {
 // reached makes a request that has to succeed.
 func reached(t *testing.T, address string) error {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	path := "/ls/"
+	if socket, ok := strings.CutPrefix(address, "unix:"); ok {
+		address, path = "http://localhost", "/healthz" // its roots are all that there is
+		client.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		}}
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+path, nil)
 	if err != nil {
 		return err
 	}
-	a, err := http.DefaultClient.Do(r)
+	a, err := client.Do(r)
 	if err != nil {
 		return err
 	}
 	defer a.Body.Close()
 	if a.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", address, a.Status)
+		return fmt.Errorf("%s: %s", address+path, a.Status)
 	}
 	return nil
 }
