@@ -48,10 +48,15 @@ func (z *zstdSmallEncoder) encode(dst, src []byte) int {
 	head := len(p)
 	p = appendSmallLiterals(append(p, 0, 0, 0), lits)
 	p = z.appendSequences(p, seqs)
+	kind := uint32(2) // compressed
+	if len(p)-head-3 >= len(src) {
+		// No block may be longer than the window (RFC 8878, 3.1.1.2.4), which is the content here.
+		p, kind = append(p[:head+3], src...), 0
+	}
 	if len(p) > len(dst) {
 		return 0
 	}
-	block := uint32(len(p)-head-3)<<3 | 2<<1 | 1 // the last one, compressed
+	block := uint32(len(p)-head-3)<<3 | kind<<1 | 1 // the last one
 	p[head], p[head+1], p[head+2] = byte(block), byte(block>>8), byte(block>>16)
 	return copy(dst, p)
 }
