@@ -274,10 +274,7 @@ func TestOnePhaseHoldsNothing(t *testing.T) {
 	one := rangeio.OnePhase(t.Context())
 	gone := make(chan struct{})
 	func() {
-		type object struct {
-			phases rangeio.Phases
-			held   [1 << 16]byte
-		}
+		type object struct{ phases rangeio.Phases }
 		o := new(object)
 		o.phases.Begin(one)()
 		runtime.AddCleanup(o, func(c chan struct{}) { close(c) }, gone)
