@@ -197,6 +197,15 @@ func (r *arrayReport) tell(a *app) error {
 	return err
 }
 
+// arrayWrite is how an array is written by the flags, and the coordinates that go beside it.
+func (a *app) arrayWrite(ctx context.Context, arr pack.Array, f *packFlags, encode blosc.EncodeOptions) (w pack.ArrayWrite, beside []besideCoord, err error) {
+	w.Write = b2nd.WriteOptions{Encode: encode, Index: f.blosc.choice(), MaxMemory: int64(a.flags.maxMemory) / 2}
+	if w.ChunkShape, w.BlockShape, err = f.array.cut(arr); err == nil {
+		w.Write.VLMetalayers, beside, err = f.meta.layers(ctx, a, arr)
+	}
+	return w, beside, err
+}
+
 // packArrays packs the arrays of one SRC.
 func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packFlags) error {
 	if len(srcs) != 1 {
@@ -271,12 +280,8 @@ func packArrays(ctx context.Context, a *app, srcs []string, dst target, f *packF
 	}
 	for i, arr := range arrays {
 		to := targets[i]
-		w := pack.ArrayWrite{Write: b2nd.WriteOptions{Encode: encode, Index: f.blosc.choice(), MaxMemory: int64(a.flags.maxMemory) / 2}}
-		if w.ChunkShape, w.BlockShape, err = f.array.cut(arr); err != nil {
-			return err
-		}
-		var beside []besideCoord
-		if w.Write.VLMetalayers, beside, err = f.meta.layers(ctx, a, arr); err != nil {
+		w, beside, err := a.arrayWrite(ctx, arr, f, encode)
+		if err != nil {
 			return err
 		}
 		if of != nil {

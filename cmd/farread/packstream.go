@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/farread/farread/formats/all"
-	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/functions/pack"
 )
@@ -43,12 +42,8 @@ func (a *app) packStream(ctx context.Context, dst target, f *packFlags, encode b
 	if err != nil {
 		return at(fromStdin, err)
 	}
-	w := pack.ArrayWrite{Write: b2nd.WriteOptions{Encode: encode, Index: f.blosc.choice(), MaxMemory: int64(a.flags.maxMemory) / 2}}
-	if w.ChunkShape, w.BlockShape, err = f.array.cut(arr); err != nil {
-		return err
-	}
-	var beside []besideCoord
-	if w.Write.VLMetalayers, beside, err = f.meta.layers(ctx, a, arr); err != nil {
+	w, beside, err := a.arrayWrite(ctx, arr, f, encode)
+	if err != nil {
 		return err
 	}
 	rep := &arrayReport{Format: all.B2ND}

@@ -12,7 +12,6 @@ import (
 	"github.com/farread/farread/analyze"
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/all"
-	"github.com/farread/farread/formats/b2nd"
 	"github.com/farread/farread/formats/blosc"
 	"github.com/farread/farread/formats/zarr"
 	"github.com/farread/farread/functions/pack"
@@ -140,12 +139,8 @@ func (a *app) packZarr(ctx context.Context, src string, n *zarr.Node, dst target
 	}
 	for i, arr := range arrays {
 		to := targets[i]
-		w := pack.ArrayWrite{Write: b2nd.WriteOptions{Encode: encode, Index: f.blosc.choice(), MaxMemory: int64(a.flags.maxMemory) / 2}}
-		if w.ChunkShape, w.BlockShape, err = f.array.cut(arr); err != nil {
-			return err
-		}
-		var beside []besideCoord
-		if w.Write.VLMetalayers, beside, err = f.meta.layers(ctx, a, arr); err != nil {
+		w, beside, err := a.arrayWrite(ctx, arr, f, encode)
+		if err != nil {
 			return err
 		}
 		if f.array.member != "" {
