@@ -35,20 +35,20 @@ type coding struct {
 // models hold, in each codec.
 func codings() []coding {
 	cs := append(make([]coding, 0, 48), []coding{
-		{"f32 sine", "lz4", 5, "shuffle", 1, 0.7},
-		{"f64 walk", "lz4", 5, "shuffle", 1, 0.7},
+		{"f32 sine", "lz4", 5, "shuffle", 1, 1},
+		{"f64 walk", "lz4", 5, "shuffle", 1, 1},
 		{"f32 sine", "lz4", 5, "bitshuffle", 1.2, 0},
 		{"f64 walk", "lz4", 5, "bitshuffle", 1.2, 0},
 		{"f32 sine", "zstd", 1, "shuffle", 0.95, 1},
 		{"f64 walk", "zstd", 1, "shuffle", 0.95, 1},
-		{"i64 ramp", "zstd", 1, "shuffle", 0.5, 0},
-		{"time stamps", "zstd", 1, "shuffle", 0.5, 0},
-		{"sparse", "zstd", 1, "shuffle", 0.5, 0},
-		{"nearly zeros", "zstd", 1, "shuffle", 0.5, 0},
-		{"zeros", "zstd", 1, "shuffle", 0.5, 0},
+		{"i64 ramp", "zstd", 1, "shuffle", 0.95, 0},
+		{"time stamps", "zstd", 1, "shuffle", 0.95, 0},
+		{"sparse", "zstd", 1, "shuffle", 0.95, 0},
+		{"nearly zeros", "zstd", 1, "shuffle", 0.95, 0},
+		{"zeros", "zstd", 1, "shuffle", 0.95, 0},
 		{"f32 sine", "blosclz", 5, "shuffle", 1, 0},
 		{"f64 walk", "blosclz", 5, "shuffle", 1, 0},
-		{"i64 ramp", "blosclz", 5, "shuffle", 0.6, 0},
+		{"i64 ramp", "blosclz", 5, "shuffle", 1, 0},
 		{"f32 sine", "zlib", 5, "shuffle", 0.9, 0},
 		{"f64 walk", "zlib", 5, "shuffle", 0.9, 0},
 	}...)
