@@ -23,6 +23,12 @@ func TestOutside(t *testing.T) {
 				if !d.Decode(dst, src) || !bytes.Equal(dst, p) {
 					t.Fatalf("%s was refused, or has other bytes", name)
 				}
+				for less := 1; less < 400; less += 1 + less/7 { // much of the stream is left
+					short := memory(t, len(dst)-less)
+					if d.Decode(short, src) {
+						t.Fatalf("%s: %d bytes less were taken", name, less)
+					}
+				}
 				for range 20 {
 					src[2+r.IntN(len(src)-2)] ^= 1 << r.IntN(8)
 					d.Decode(dst, src)

@@ -132,7 +132,7 @@ start:
 	B symbols
 
 	PCALIGN $32
-loop: // four literals, or up to two and a match
+loop: // four literals, or up to three and a match
 	LIMITS
 	REFILL
 
@@ -143,7 +143,7 @@ symbols:
 	LITERAL
 	TBZ LITERALBIT, R5, match
 	LITERAL
-	TBZ LITERALBIT, R5, loop // for it there may be too few bits
+	TBZ LITERALBIT, R5, match
 	LITERAL
 	B   loop
 
