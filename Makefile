@@ -147,7 +147,7 @@ test-purego = go test -tags purego $(TESTFLAGS) ./internal/filter ./internal/adl
 
 # What is in assembly for arm64, and what stands on it; no tests of more than a second or two
 # there, where an instruction takes ten.
-ARM64_PKG  := ./internal/filter ./internal/adler ./internal/inflate ./internal/codec ./internal/zstdfast ./analyze/internal/vec ./analyze/internal/exact ./formats/blosc ./formats/zoomcache
+ARM64_PKG  := ./internal/filter ./internal/adler ./internal/inflate ./internal/codec ./internal/zstdfast ./internal/minmax ./internal/sums ./analyze/internal/vec ./analyze/internal/exact ./formats/blosc ./formats/stats ./formats/zoomcache
 ARM64_SKIP := Suite|Edit|RoundTrip|Mutations|Memory|Alloc|Million|SmallLZ4|StandardStreams|^TestCut$$|TrainDict|Crash|SecondsAreNearest
 # Whose numbers are stored or answered: a product fused with a sum would round them otherwise.
 NO_FUSING  := ./formats/zoomcache ./formats/zoomindex ./analyze/internal/exact ./analyze/internal/cells
@@ -202,6 +202,10 @@ bench-once: ## each benchmark once
 bench-report: need-go ## farread beside its peers, into docs/performance.md (20 minutes, 12 GB of disk)
 	cd bench && go run . -write ../docs/performance.md
 	@sed -n '/table: begin/,/table: end/p' docs/performance.md
+
+.PHONY: bench-arm64
+bench-arm64: need-go ## instructions that arm64 takes with its kernels and without, on an emulated processor (needs qemu-user); JOBS: a pattern
+	@go run ./scripts/armcount '$(JOBS)'
 
 .PHONY: bench-guard
 bench-guard: need-go ## some ratios beside the peers of .venv: fails if one fell by a third below docs/performance.md (a minute)

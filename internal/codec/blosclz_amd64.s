@@ -6,8 +6,8 @@
 
 // CX is the control byte.
 
-// func bloscLZAVX2(t *lzTables, dst, src []byte, o, p int) (o2, p2 int)
-TEXT ·bloscLZAVX2(SB), NOSPLIT, $0-88
+// func bloscLZTokens(t *lzTables, dst, src []byte, o, p int) (o2, p2 int)
+TEXT ·bloscLZTokens(SB), NOSPLIT, $0-88
 	MOVQ t+0(FP), R9
 	MOVQ dst_base+8(FP), R11
 	MOVQ dst_len+16(FP), R8

@@ -4,8 +4,8 @@
 #include "go_asm.h"
 #include "lz_amd64.h"
 
-// func lz4AVX2(t *lzTables, dst, src []byte) (o, p int)
-TEXT ·lz4AVX2(SB), NOSPLIT, $0-72
+// func lz4Tokens(t *lzTables, dst, src []byte) (o, p int)
+TEXT ·lz4Tokens(SB), NOSPLIT, $0-72
 	MOVQ t+0(FP), R9
 	MOVQ dst_base+8(FP), R11
 	MOVQ dst_len+16(FP), R8

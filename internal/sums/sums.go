@@ -1,6 +1,7 @@
 // Package sums makes bounds and sums of samples, and turns the bytes of numbers around,
-// by kernels for AVX2. Its results are those of loops in Go, bit by bit: each function says
-// in which order it adds. On other processors its functions do nothing, and say so.
+// by kernels for AVX2 and NEON. Its results are those of loops in Go, bit by bit: each
+// function says in which order it adds. On other processors its functions do nothing, and
+// say so.
 package sums
 
 import (

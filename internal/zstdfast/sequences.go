@@ -44,15 +44,7 @@ const tail = 8
 // sequences runs the n sequences in the bits of in, which is a part of src: each copies
 // some literals and then a match. It sets o and l, and reports whether all bits were used.
 func (r *run) sequences(dst []byte, end int, lit, src, in []byte, n int) bool {
-	r.n, r.l = n, 0
-	r.pos = len(in)*8 - bits.LeadingZeros8(in[len(in)-1]) - 1
-	v := peekBack(in, r.pos)
-	for kind := range r.table {
-		log := r.table[kind].log
-		r.state[kind] = top(v, fseState(log))
-		v <<= log & 63
-		r.pos -= int(log)
-	}
+	r.start(in, n)
 	at := cap(src) - cap(in)
 	for r.n > 0 {
 		some := r.n
@@ -69,6 +61,19 @@ func (r *run) sequences(dst []byte, end int, lit, src, in []byte, n int) bool {
 		}
 	}
 	return r.pos == 0
+}
+
+// start reads the states in front of n sequences.
+func (r *run) start(in []byte, n int) {
+	r.n, r.l = n, 0
+	r.pos = len(in)*8 - bits.LeadingZeros8(in[len(in)-1]) - 1
+	v := peekBack(in, r.pos)
+	for kind := range r.table {
+		log := r.table[kind].log
+		r.state[kind] = top(v, fseState(log))
+		v <<= log & 63
+		r.pos -= int(log)
+	}
 }
 
 // steps runs n of the sequences.

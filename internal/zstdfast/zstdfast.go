@@ -4,9 +4,9 @@
 // The library, klauspost/compress, copies runs, and matches that overlap themselves, a byte
 // at a time, and is several times slower on zeros, ramps, time stamps and sparse arrays; its
 // assembly keeps little of a sequence in registers. On amd64 processors with BMI2 (2013 and
-// later) a kernel runs the sequences here, and all usual frames are taken. On other
-// processors only frames of long matches are, for which the generic code is faster; see
-// [Worthwhile]. Huffman codes are the library's.
+// later) and on arm64 a kernel runs the sequences here, and all usual frames are taken. On
+// other processors only frames of long matches are, for which the generic code is faster;
+// see [Worthwhile]. Huffman codes are the library's.
 //
 // It is never the judge. It declines every odd frame, be it rare (a checksum, a
 // dictionary, several frames) or wrong, and the library decides. When the library is as
