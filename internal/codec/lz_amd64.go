@@ -79,3 +79,12 @@ func lz4Kernel(dst, src []byte) (o, p int) { return lz4AVX2(tables, dst, src) }
 
 //go:noescape
 func lz4AVX2(t *lzTables, dst, src []byte) (o, p int)
+
+// lz4EncodeKernel encodes from s on, up to where a sequence needs more care. src and dst
+// have lz4EncodeRoom bytes or more.
+func lz4EncodeKernel(s *lz4State, table *[1 << lz4TableLog]uint16, dst, src []byte) {
+	lz4EncodeAVX2(s, table, dst, src)
+}
+
+//go:noescape
+func lz4EncodeAVX2(s *lz4State, table *[1 << lz4TableLog]uint16, dst, src []byte)

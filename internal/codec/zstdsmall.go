@@ -24,7 +24,7 @@ const (
 // spends its time on tables: it sorts, normalises and builds them for each input. Here
 // sequences have the tables that the format defines, the weights of the Huffman code have
 // one table for all inputs, and the code itself is made of logarithms of counts. Positions
-// of matches count on from one input to the next, as in lz4SmallEncoder. Nothing is allocated.
+// of matches count on from one input to the next, as in lz4Encoder. Nothing is allocated.
 type zstdSmallEncoder struct {
 	table [1 << zstdSmallLog]uint32 // position + 1, from base on
 	base  uint32
