@@ -11,13 +11,13 @@ import (
 // It keeps the tables of the codecs that it met: one for each goroutine, not
 // for concurrent use.
 type Encoder struct {
-	blosclz  bloscLZEncoder
-	lz4      lz4.CompressorCCompat
-	lz4small lz4SmallEncoder
-	lz4hc    lz4HCEncoder
-	lz4dict  lz4DictEncoder
-	zlib     zlibEncoder
-	zstd     zstdEncoder
+	blosclz bloscLZEncoder
+	lz4     lz4Encoder
+	lz4lib  lz4.CompressorCCompat
+	lz4hc   lz4HCEncoder
+	lz4dict lz4DictEncoder
+	zlib    zlibEncoder
+	zstd    zstdEncoder
 }
 
 // Encode writes src as one stream of the codec to dst and returns its length.
@@ -69,11 +69,11 @@ func (e *Encoder) encodeLZ4(id ID, level int, dst, src, dict []byte) (n int, err
 		}
 		dst[0] = 0
 		return 1, nil
-	case len(src) <= lz4SmallMax:
-		return e.lz4small.encode(10-level, dst, src), nil
+	case len(src) <= lz4SmallMax || lz4Kernelled(len(src)):
+		return e.lz4.encode(10-level, dst, src), nil // levels as in c-blosc2
 	}
-	e.lz4.Acceleration = 10 - level // as in c-blosc2
-	n, err = e.lz4.CompressBlock(src, dst)
+	e.lz4lib.Acceleration = 10 - level
+	n, err = e.lz4lib.CompressBlock(src, dst)
 	if errors.Is(err, lz4.ErrInvalidSourceShortBuffer) {
 		return 0, nil
 	}

@@ -13,7 +13,7 @@ import (
 // It looks for matches where the encoder looks, and at the entropy of a sample instead of the
 // whole stream. A wrong guess costs some ratio or some time, and nothing else.
 type prober struct {
-	seen [1 << probeBits]uint32 // places by the hash of what is there
+	seen [1 << probeBits]uint16 // places by the hash of what is there
 	freq [256]uint16
 }
 
@@ -21,10 +21,10 @@ const (
 	probeBits   = 12
 	probeMargin = 8        // the encoder looks for no match in the last bytes
 	probeMin    = 2 << 10  // a shorter stream is its own sample, and soon encoded
-	probeMax    = 64 << 10 // the encoder's blocks: it would begin anew in a second one
+	probeMax    = 64 << 10 // the encoder's blocks: it would begin anew in a second one; and places take 16 bits
 
 	sampleParts = 8
-	samplePart  = 256
+	samplePart  = 128
 
 	// maxEntropy is the entropy, in bits for a byte, from which on Huffman codes do not save
 	// the sixteenth that the library asks for.
@@ -84,7 +84,7 @@ func (t *prober) entropy(src []byte) float32 {
 		}
 	}
 	// A sample has less entropy than where it comes from (Miller and Madow).
-	return 11 - sum/n + float32(kinds-1)/(2*math.Ln2*n)
+	return 10 - sum/n + float32(kinds-1)/(2*math.Ln2*n)
 }
 
 // matched returns how many bytes of src are in matches with what is before, as the encoder
@@ -120,6 +120,6 @@ func (t *prober) put(x uint64, s int) int {
 	const prime6 = 227718039650203
 	p := &t.seen[x<<16*prime6>>(64-probeBits)]
 	at := int(*p)
-	*p = uint32(s)
+	*p = uint16(s)
 	return at
 }

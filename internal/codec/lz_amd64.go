@@ -8,6 +8,9 @@ import "golang.org/x/sys/cpu"
 // it later.
 var hasKernels = cpu.X86.HasAVX2 && cpu.X86.HasBMI2
 
+// hasLZ4Encoder: what it needs, too.
+var hasLZ4Encoder = hasKernels
+
 // An lzMask says where each of 32 bytes comes from: first those of the first half of the
 // source, then those of the second.
 type lzMask [2][32]byte
@@ -17,3 +20,12 @@ func (m *lzMask) set(i int, from byte) {
 	m[0][i], m[1][i] = none, none
 	m[from/16][i] = from % 16
 }
+
+// lz4EncodeKernel encodes from s on, up to where a sequence needs more care. src and dst
+// have lz4EncodeRoom bytes or more.
+func lz4EncodeKernel(s *lz4State, table *[1 << lz4TableLog]uint16, dst, src []byte) {
+	lz4EncodeAVX2(s, table, dst, src)
+}
+
+//go:noescape
+func lz4EncodeAVX2(s *lz4State, table *[1 << lz4TableLog]uint16, dst, src []byte)

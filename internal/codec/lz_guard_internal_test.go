@@ -46,3 +46,14 @@ func TestBounds(t *testing.T) {
 		})
 	}
 }
+
+// TestEncoderBounds: nothing is read behind what is encoded, nor written behind its room.
+func TestEncoderBounds(t *testing.T) {
+	t.Parallel()
+	var z lz4Encoder
+	lz4Inputs(3, 60, func(r *rand.Rand, content []byte) {
+		src := guardtest.End(t, len(content))
+		copy(src, content)
+		sameLZ4(t, &z, 1+r.IntN(9), src, guardtest.End(t, len(content)-r.IntN(len(content)/2)))
+	})
+}
