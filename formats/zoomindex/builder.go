@@ -79,6 +79,7 @@ type Builder struct {
 	long    int64         // size from which a list of packets is long
 	whole   []stat        // stats of a window
 	fine    []stat        // stats of its bins
+	bands   bands         // or columns of them
 	marks   marks         // what was so in front of the last flush
 	note    []byte        // page of sectionState
 	grace   int64         // memory that the pages may take until the next Between
