@@ -41,7 +41,7 @@ const (
 	endOfBlock = 256
 	literals   = 257 // bytes, and the end of a block
 	symbols    = 286 // also the lengths of copies
-	maxCode    = 15  // bits
+	maxCode    = 14  // bits; deflate has codes of up to 15
 	maxCodeLen = 7   // longest code for lengths
 	leastCopy  = 3   // bytes
 	mostCopy   = 258
@@ -238,12 +238,14 @@ func (w *bitWriter) coded(c *code, p []byte) {
 		n &= 7
 	}
 	flush()
-	for ; len(p) >= 3; p = p[3:] { // 7 bits and three codes of 15 fit
-		for _, b := range p[:3] {
-			e := c.pair[b]
-			acc |= uint64(e>>8) << (n & 63)
-			n += uint(e & math.MaxUint8)
-		}
+	for ; len(p) >= 4; p = p[4:] { // 7 bits and four codes of 14 fit
+		d, e, f, g := c.pair[p[0]], c.pair[p[1]], c.pair[p[2]], c.pair[p[3]]
+		// Only the last step waits for the codes before these four.
+		de, fg := uint(d&math.MaxUint8+e&math.MaxUint8), uint(f&math.MaxUint8+g&math.MaxUint8)
+		x := uint64(d>>8) | uint64(e>>8)<<(d&63)
+		x |= (uint64(f>>8) | uint64(g>>8)<<(f&63)) << (de & 63)
+		acc |= x << (n & 63)
+		n += de + fg
 		flush()
 	}
 	for _, b := range p {
