@@ -19,9 +19,14 @@ type bands struct {
 	lo, hi  []int64   // bounds: of F64 their bits, in the order of integers
 	sum, sq []float64 // sums of the samples and of their squares
 	tail    stat      // what is behind the last whole bin; n is 0 if nothing is
+	first   uint64    // keys of the first and the last sample
+	last    uint64
 	low     []float64 // memory for bounds as floats
 	high    []float64
 }
+
+// columnar reports whether bands can have bins of a kind.
+func columnar(k zoomcache.Kind) bool { return k == zoomcache.F64 || k == zoomcache.I16 }
 
 // gather sums up n samples, size of them in each bin. If it returns false it cannot.
 func (b *bands) gather(v *zoomcache.Values, size, n int) bool {
@@ -39,6 +44,7 @@ func (b *bands) gather(v *zoomcache.Values, size, n int) bool {
 		if rest < n {
 			binF64(v.F64[rest:n], &b.tail)
 		}
+		b.first, b.last = f64Key(v.F64[0]), f64Key(v.F64[n-1])
 		return b.tail.n == b.tail.valid && b.tail.sum-b.tail.sum == 0
 	case zoomcache.I16:
 		if size > exactSquares {
@@ -51,6 +57,7 @@ func (b *bands) gather(v *zoomcache.Values, size, n int) bool {
 		if rest < n {
 			binI16(v.I16[rest:n], &b.tail)
 		}
+		b.first, b.last = intKey(v.I16[0], 2, true), intKey(v.I16[n-1], 2, true)
 		return true
 	default:
 		return false
@@ -134,15 +141,11 @@ func (b *bands) stat(i, j int) stat {
 	return stat{n: n, valid: n, min: b.key(x), max: b.key(y), sum: s, sq: q}
 }
 
-// whole is the summary of all n samples.
-func (b *bands) whole(v *zoomcache.Values, n int) stat {
+// whole is the summary of all samples.
+func (b *bands) whole() stat {
 	s := b.stat(0, len(b.lo))
 	s.join(&b.tail)
-	if b.kind == zoomcache.F64 {
-		s.first, s.last = f64Key(v.F64[0]), f64Key(v.F64[n-1])
-	} else {
-		s.first, s.last = intKey(v.I16[0], 2, true), intKey(v.I16[n-1], 2, true)
-	}
+	s.first, s.last = b.first, b.last
 	return s
 }
 

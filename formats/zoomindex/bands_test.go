@@ -83,7 +83,7 @@ func checkBands(t *testing.T, v *zoomcache.Values, size int, steps []int) {
 		}
 	}
 	joinBins(st, 1, len(st))
-	if got := b.whole(v, v.N); got != st[0] {
+	if got := b.whole(); got != st[0] {
 		t.Fatalf("%d values of %v: %+v, want %+v", v.N, v.Kind, got, st[0])
 	}
 }

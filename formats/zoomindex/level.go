@@ -102,11 +102,7 @@ func binSizes(t *zoomcache.Track, n int) []int64 {
 func (x *Builder) bin(t *trackIndex, fine *levelIndex, entry int64, v *zoomcache.Values, n int) error {
 	width, size := fine.l.width, int(fine.size)
 	if width == 1 && x.bands.gather(v, size, n) {
-		if err := x.banded(t, entry, n); err != nil {
-			return err
-		}
-		x.whole[0] = x.bands.whole(v, n)
-		return nil
+		return x.banded(t, entry, n, &x.bands)
 	}
 	x.fine = slices.Grow(x.fine[:0], (n+size-1)/size*width)[:(n+size-1)/size*width]
 	gatherBins(x.fine, v, width, size, n)
@@ -130,9 +126,8 @@ func (x *Builder) bin(t *trackIndex, fine *levelIndex, entry int64, v *zoomcache
 	return nil
 }
 
-// banded adds the bins of a window that are in x.bands, which keeps those of the last size.
-func (x *Builder) banded(t *trackIndex, entry int64, n int) error {
-	b := &x.bands
+// banded is bin of bins that are gathered already. It joins them.
+func (x *Builder) banded(t *trackIndex, entry int64, n int, b *bands) error {
 	for _, l := range t.bins {
 		if l.given || int(l.size) < b.size {
 			continue
@@ -150,6 +145,7 @@ func (x *Builder) banded(t *trackIndex, entry int64, n int) error {
 			return err
 		}
 	}
+	x.whole[0] = b.whole()
 	return nil
 }
 
