@@ -15,6 +15,7 @@ import (
 // stat for each bin. Both make the same pages.
 type bands struct {
 	kind    zoomcache.Kind
+	width   int       // bytes of a value
 	size    int       // samples of a bin
 	lo, hi  []int64   // bounds: of F64 their bits, in the order of integers
 	sum, sq []float64 // sums of the samples and of their squares
@@ -30,7 +31,7 @@ func columnar(k zoomcache.Kind) bool { return k == zoomcache.F64 || k == zoomcac
 
 // gather sums up n samples, size of them in each bin. If it returns false it cannot.
 func (b *bands) gather(v *zoomcache.Values, size, n int) bool {
-	b.kind, b.size = v.Kind, size
+	b.kind, b.width, b.size = v.Kind, keyWidth(v.Kind), size
 	whole := n / size
 	b.lo, b.hi = slices.Grow(b.lo[:0], whole)[:whole], slices.Grow(b.hi[:0], whole)[:whole]
 	b.sum, b.sq = slices.Grow(b.sum[:0], whole)[:whole], slices.Grow(b.sq[:0], whole)[:whole]
@@ -91,14 +92,13 @@ func (b *bands) gatherF64(v []float64) bool {
 
 // signed turns a key into an integer with a sign that orders like it.
 func (b *bands) signed(key uint64) int64 {
-	shift := 64 - 8*keyWidth(b.kind)
-	return int64((key^signBit(keyWidth(b.kind)))<<shift) >> shift
+	shift := 64 - 8*b.width
+	return int64((key^signBit(b.width))<<shift) >> shift
 }
 
 // key is the key of a bound.
 func (b *bands) key(x int64) uint64 {
-	w := keyWidth(b.kind)
-	return (uint64(x) ^ signBit(w)) & keyMask(w)
+	return (uint64(x) ^ signBit(b.width)) & keyMask(b.width)
 }
 
 // join joins every step bins into one, and those that are left with the tail.
@@ -185,8 +185,8 @@ func (s *sheet) addBands(entry int64, b *bands, i, j int) {
 
 // bounds adds the least values and the bands of the bins [i, j), and sets low and high.
 func (b *bands) bounds(c *sheetChannel, i, j int) {
-	n, w := j-i, keyWidth(b.kind)
-	lows, wide := appendRoom(&c.min, n*w), appendRoom(&c.max, n*w)
+	n := j - i
+	lows, wide := appendRoom(&c.min, n*b.width), appendRoom(&c.max, n*b.width)
 	lo, hi := b.lo[i:j], b.hi[i:j]
 	b.low, b.high = slices.Grow(b.low[:0], n)[:n], slices.Grow(b.high[:0], n)[:n]
 	le, last := binary.LittleEndian, b.signed(c.lastMin)
