@@ -34,7 +34,7 @@ func (b *bands) gather(v *zoomcache.Values, size, n int) bool {
 	b.kind, b.width, b.size = v.Kind, keyWidth(v.Kind), size
 	whole := n / size
 	b.lo, b.hi = slices.Grow(b.lo[:0], whole)[:whole], slices.Grow(b.hi[:0], whole)[:whole]
-	b.sum, b.sq = slices.Grow(b.sum[:0], whole)[:whole], slices.Grow(b.sq[:0], whole)[:whole]
+	b.sum, b.sq = slices.Grow(b.sum[:0], whole+partStep)[:whole], slices.Grow(b.sq[:0], whole+partStep)[:whole]
 	b.tail = stat{}
 	rest := whole * size
 	switch v.Kind {
@@ -180,7 +180,7 @@ func (s *sheet) addBands(entry int64, b *bands, i, j int) {
 		clear(appendRoom(&c.nan, n))
 	}
 	b.bounds(c, i, j)
-	b.parts(appendRoom(&c.mean, 2*n), appendRoom(&c.rms, 2*n), i, j)
+	b.parts(c, i, j)
 }
 
 // bounds adds the least values and the bands of the bins [i, j), and sets low and high.
@@ -188,7 +188,7 @@ func (b *bands) bounds(c *sheetChannel, i, j int) {
 	n := j - i
 	lows, wide := appendRoom(&c.min, n*b.width), appendRoom(&c.max, n*b.width)
 	lo, hi := b.lo[i:j], b.hi[i:j]
-	b.low, b.high = slices.Grow(b.low[:0], n)[:n], slices.Grow(b.high[:0], n)[:n]
+	b.low, b.high = slices.Grow(b.low[:0], n+partStep)[:n], slices.Grow(b.high[:0], n+partStep)[:n]
 	le, last := binary.LittleEndian, b.signed(c.lastMin)
 	if b.kind == zoomcache.F64 {
 		for k, x := range lo {
@@ -213,11 +213,17 @@ func (b *bands) bounds(c *sheetChannel, i, j int) {
 // unkey64 gives back what key64 has got.
 func unkey64(k int64) float64 { return math.Float64frombits(uint64(k ^ k>>63&math.MaxInt64)) }
 
-// parts stores mean and deviation of the bins [i, j), whose bounds low and high have.
-func (b *bands) parts(means, devs []byte, i, j int) {
-	each := 1 / float64(b.size)
-	k := sums.Parts(means, devs, b.low, b.high, b.sum[i:j], b.sq[i:j], each)
-	for ; i+k < j; k++ {
+// partStep is how many bins sums.Parts takes at a time: there is room for as many behind the
+// last ones, whose parts do not count.
+const partStep = 4
+
+// parts adds mean and deviation of the bins [i, j), whose bounds low and high have.
+func (b *bands) parts(c *sheetChannel, i, j int) {
+	n, each := j-i, 1/float64(b.size)
+	all := (n + partStep - 1) &^ (partStep - 1)
+	means, devs := appendRoom(&c.mean, 2*all), appendRoom(&c.rms, 2*all)
+	c.mean, c.rms = c.mean[:len(c.mean)-2*(all-n)], c.rms[:len(c.rms)-2*(all-n)]
+	for k := sums.Parts(means, devs, b.low[:all], b.high[:all], b.sum[i:i+all], b.sq[i:i+all], each); k < n; k++ {
 		mean, dev := uint16(0), uint16(0)
 		if b.lo[i+k] != b.hi[i+k] {
 			mean, dev = partsOf(b.low[k], b.high[k], b.sum[i+k]*each, b.sq[i+k]*each)

@@ -24,7 +24,7 @@ const (
 type batch struct {
 	list    []event
 	windows []waiting // those of the list, in memory that is used again
-	n       int                // windows in use
+	n       int       // windows in use
 	values  int
 	done    chan error // one, of the goroutine that takes it
 }
