@@ -80,13 +80,19 @@ func makeCode(count []uint32, n int) *code {
 func codeLengths(weight []uint32, length []uint8, most int) {
 	const low = 9 // bits of a symbol
 	var memory [symbols]uint64
-	leaves := memory[:0] // weight and symbol
+	leaves := memory[:0]       // weight and symbol
+	for i, w := range weight { // most symbols have the least weight: they are in order
+		if w == 1 {
+			leaves = append(leaves, 1<<low|uint64(i))
+		}
+	}
+	light := len(leaves)
 	for i, w := range weight {
-		if w > 0 {
+		if w > 1 {
 			leaves = append(leaves, uint64(w)<<low|uint64(i))
 		}
 	}
-	slices.Sort(leaves)
+	slices.Sort(leaves[light:])
 	n := len(leaves)
 	if n < 2 {
 		for _, l := range leaves {
@@ -269,36 +275,40 @@ func (w *bitWriter) begin(c *code) {
 // byte.
 func (w *bitWriter) runs(c *code, p []byte) {
 	w.begin(c)
-	eachRun(p, func(b byte) {
+	for len(p) > 0 {
+		b, n := p[0], run(p)
+		p = p[n:]
 		w.bits(uint64(c.code[b]), uint(c.len[b]))
-	}, func(n int) {
-		symbol, more, extra := copySymbol(n)
-		w.bits(uint64(c.code[symbol]), uint(c.len[symbol]))
-		w.bits(more, extra+1) // the code 0: a distance of 1
-	})
-	w.bits(uint64(c.code[endOfBlock]), uint(c.len[endOfBlock]))
-}
-
-// eachRun takes p apart into bytes and copies of the byte before.
-func eachRun(p []byte, literal func(byte), copies func(int)) {
-	for i := 0; i < len(p); {
-		b := p[i]
-		literal(b)
-		j := i + 1
-		for j < len(p) && p[j] == b {
-			j++
-		}
-		n := j - i - 1
-		for n >= leastCopy {
+		for n--; n >= leastCopy; {
 			k := min(n, mostCopy)
-			copies(k)
+			symbol, more, extra := copySymbol(k)
+			size := uint(c.len[symbol])
+			w.bits(uint64(c.code[symbol])|more<<size, size+extra+1) // the last bit is the code 0: a distance of 1
 			n -= k
 		}
 		for range n {
-			literal(b)
+			w.bits(uint64(c.code[b]), uint(c.len[b]))
 		}
-		i = j
 	}
+	w.bits(uint64(c.code[endOfBlock]), uint(c.len[endOfBlock]))
+}
+
+// run is how many bytes p begins with that are the same.
+func run(p []byte) int {
+	if len(p) < 2 || p[1] != p[0] {
+		return 1
+	}
+	const ones = math.MaxUint64 / math.MaxUint8
+	i, all := 2, uint64(p[0])*ones
+	for ; i+8 <= len(p); i += 8 {
+		if d := binary.LittleEndian.Uint64(p[i:]) ^ all; d != 0 {
+			return i + bits.TrailingZeros64(d)/8
+		}
+	}
+	for i < len(p) && p[i] == p[0] {
+		i++
+	}
+	return i
 }
 
 // copySymbol is the symbol for n copies, with the extra bits that follow it.
