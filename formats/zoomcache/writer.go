@@ -201,18 +201,20 @@ func appendValues[T Value](t *TrackWriter, v []T, stamps []int64) error {
 	if err := w.usable(); err != nil {
 		return err
 	}
-	part := fmt.Sprintf("track %d", t.t.Number)
+	bad := func(text string, args ...any) error {
+		return unsupported(fmt.Sprintf("track %d", t.t.Number), -1, text, args...)
+	}
 	l, ok := t.lane.(*typedLane[T])
 	width := t.t.Codec.Width()
 	switch {
 	case !ok:
-		return unsupported(part, -1, "the codec %s takes other values than %T", t.t.Codec, v)
+		return bad("the codec %s takes other values than %T", t.t.Codec, v)
 	case t.t.Variable != (stamps != nil):
-		return unsupported(part, -1, "values with stamps belong to tracks of variable rate, others to those of constant rate")
+		return bad("values with stamps belong to tracks of variable rate, others to those of constant rate")
 	case len(v)%width != 0:
-		return unsupported(part, -1, "%d values for %d channels", len(v), width)
+		return bad("%d values for %d channels", len(v), width)
 	case stamps != nil && len(stamps) != len(v)/width:
-		return unsupported(part, -1, "%d stamps for %d values of %d channels", len(stamps), len(v), width)
+		return bad("%d stamps for %d values of %d channels", len(stamps), len(v), width)
 	}
 	w.err = l.put(v, stamps)
 	return w.err

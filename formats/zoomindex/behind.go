@@ -5,8 +5,8 @@ import (
 )
 
 // With WriteOptions.Behind a Builder works a batch behind the Writer, on the other
-// processor: it copies windows and headers, and a goroutine takes a batch of them while the
-// Writer makes the next one. There is at most one such goroutine, which ends with its batch,
+// processor: it gathers the bins of windows, or copies those for which it has no columns, and
+// headers, and a goroutine takes a batch of them while the Writer makes the next one. There is at most one such goroutine, which ends with its batch,
 // whatever becomes of the Writer.
 //
 // What goes into the file between its blocks depends on how much memory the pages take
@@ -23,10 +23,17 @@ const (
 // A batch is what a Builder is told between two flushes, or several.
 type batch struct {
 	list    []event
-	windows []zoomcache.Window // those of the list, in memory that is used again
-	n       int                // windows in use
+	windows []waiting // those of the list, in memory that is used again
+	n       int       // windows in use
 	values  int
 	done    chan error // one, of the goroutine that takes it
+}
+
+// A waiting window has its values, or their bins.
+type waiting struct {
+	zoomcache.Window
+	banded bool
+	bands  bands
 }
 
 // An event is a call of a Sink.
@@ -76,7 +83,7 @@ func (x *Builder) queue(kind eventKind, w *zoomcache.Window, b *zoomcache.Block)
 	}
 	e := event{kind: kind}
 	if w != nil {
-		q.copy(w)
+		x.keep(w)
 	} else if b != nil {
 		e.block = *b
 	}
@@ -84,15 +91,27 @@ func (x *Builder) queue(kind eventKind, w *zoomcache.Window, b *zoomcache.Block)
 	return true, nil
 }
 
-func (q *batch) copy(w *zoomcache.Window) {
+// keep adds a window to the batch.
+func (x *Builder) keep(w *zoomcache.Window) {
+	q := x.behind.fill
 	if q.n == len(q.windows) {
-		q.windows = append(q.windows, zoomcache.Window{})
+		q.windows = append(q.windows, waiting{})
 	}
 	to := &q.windows[q.n]
 	q.n++
 	q.values += w.Values.N
+	t := x.track(w.Track.Number)
+	if to.banded = t != nil && t.ahead > 0 && to.bands.gather(&w.Values, t.ahead, w.Values.N); !to.banded {
+		to.copy(w)
+		return
+	}
+	to.Track, to.Entry, to.Exit, to.Stamps = w.Track, w.Entry, w.Exit, nil
+	to.Values.Kind, to.Values.N = w.Values.Kind, w.Values.N
+}
+
+func (to *waiting) copy(w *zoomcache.Window) {
 	v, stamps := to.Values, to.Stamps
-	*to = *w
+	to.Window = *w
 	to.Values = zoomcache.Values{Kind: w.Values.Kind, N: w.Values.N,
 		F32: append(v.F32[:0], w.Values.F32...), F64: append(v.F64[:0], w.Values.F64...),
 		I8: append(v.I8[:0], w.Values.I8...), I16: append(v.I16[:0], w.Values.I16...),
@@ -102,6 +121,17 @@ func (q *batch) copy(w *zoomcache.Window) {
 		Bool: append(v.Bool[:0], w.Values.Bool...), Big: append(v.Big[:0], w.Values.Big...)}
 	if w.Stamps != nil {
 		to.Stamps = append(stamps[:0], w.Stamps...)
+	}
+}
+
+// lookAhead says, while there is no goroutine, of which tracks bins can be gathered in
+// front of it, and of what size. They stay so: nothing is given up before the bound.
+func (x *Builder) lookAhead() {
+	for _, t := range x.tracks {
+		t.ahead = 0
+		if live := t.finest(); live != nil && !t.gaps && !loses(t.t) && t.t.Codec.Width() == 1 && columnar(t.t.Codec.Kind) {
+			t.ahead = int(live.size)
+		}
 	}
 }
 
@@ -119,7 +149,7 @@ func (x *Builder) flushed() (queued bool, err error) {
 	}
 	room := x.spare()
 	for i := range d.fill.windows[:d.fill.n] {
-		room -= x.growth(&d.fill.windows[i])
+		room -= x.growth(&d.fill.windows[i].Window)
 	}
 	d.room = room - int64(len(d.fill.list))*mostRun
 	q := d.fill
@@ -127,6 +157,7 @@ func (x *Builder) flushed() (queued bool, err error) {
 	if d.fill == nil {
 		d.fill = &batch{}
 	}
+	x.lookAhead()
 	d.busy = q
 	d.batches++
 	q.done = make(chan error, 1)
@@ -177,6 +208,7 @@ func (x *Builder) goBehind() {
 	if d.fill == nil {
 		d.fill = &batch{}
 	}
+	x.lookAhead()
 	d.on = true
 }
 
@@ -188,7 +220,12 @@ func (x *Builder) take(q *batch) error {
 		var err error
 		switch e.kind {
 		case eventWindow:
-			err = x.window(&windows[0])
+			w := &windows[0]
+			var b *bands
+			if w.banded {
+				b = &w.bands
+			}
+			err = x.window(&w.Window, b)
 			windows = windows[1:]
 		case eventPacket:
 			err = x.packet(&e.block)

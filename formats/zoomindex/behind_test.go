@@ -3,7 +3,9 @@ package zoomindex
 import (
 	"bytes"
 	"errors"
+	"io"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"github.com/farread/farread/formats/zoomcache"
@@ -92,5 +94,119 @@ func TestBehind(t *testing.T) {
 				t.Error("the pages took more memory than was foreseen")
 			}
 		})
+	}
+}
+
+// oneTrack is a track of f64, and some samples for it.
+func oneTrack(n int) ([]zoomcache.Track, []float64) {
+	r := rand.New(rand.NewPCG(10, 11))
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = r.NormFloat64()
+	}
+	return []zoomcache.Track{{Number: 1, Codec: zoomcache.Codec{Kind: zoomcache.F64}, Rate: zoomcache.Rate{Num: 1000, Den: 1}}}, v
+}
+
+// writeBehind writes samples, a packet a call, until one fails, and then calls once more and closes.
+func writeBehind(t *testing.T, out io.Writer, x *Builder, tracks []zoomcache.Track, v []float64, between func()) error {
+	t.Helper()
+	w, err := zoomcache.NewWriter(out, zoomcache.WriteOptions{Tracks: tracks, Sink: x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 0; at < len(v) && err == nil; at += zoomcache.DefaultWatermark {
+		err = zoomcache.WriteSamples(w.Track(1), v[at:min(at+zoomcache.DefaultWatermark, len(v))])
+		between()
+	}
+	if err == nil {
+		return w.Close()
+	}
+	for _, again := range []error{zoomcache.WriteSamples(w.Track(1), v[:1]), w.Close()} {
+		if !errors.Is(again, err) {
+			t.Errorf("after the error %v another call says %v", err, again)
+		}
+	}
+	return err
+}
+
+// full is an output with room for some bytes.
+type full struct{ bytes.Buffer }
+
+var errFull = errors.New("no room")
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.Len()+len(p) > 2<<20 {
+		return 0, errFull
+	}
+	return f.Buffer.Write(p)
+}
+
+// TestBehindOutputFails: if the output fails, the writer's error is that one, what was written
+// is the same as without a goroutine, and none is left.
+func TestBehindOutputFails(t *testing.T) {
+	t.Parallel()
+	tracks, v := oneTrack(400_000)
+	var given [2][]byte
+	for i, behind := range []bool{false, true} {
+		var out full
+		x := NewBuilder(tracks, WriteOptions{Behind: behind})
+		if err := writeBehind(t, &out, x, tracks, v, func() {}); !errors.Is(err, errFull) {
+			t.Fatalf("error %v", err)
+		}
+		if behind != (x.behind.batches > 0) {
+			t.Errorf("%d batches", x.behind.batches)
+		}
+		if err := x.wait(); err != nil { // it ends without more calls
+			t.Error(err)
+		}
+		given[i] = out.Bytes()
+	}
+	if !bytes.Equal(given[0], given[1]) {
+		t.Error("the bytes in front of the error are others")
+	}
+}
+
+// TestBehindFails: an error of the goroutine comes with a later call, and no index is written.
+func TestBehindFails(t *testing.T) {
+	t.Parallel()
+	tracks, v := oneTrack(200_000)
+	for _, late := range []bool{false, true} { // while samples come, and at the end alone
+		errBatch := errors.New("a batch failed")
+		var out bytes.Buffer
+		x := NewBuilder(tracks, WriteOptions{Behind: true})
+		calls := 0
+		err := writeBehind(t, &out, x, tracks, v, func() {
+			if calls++; x.behind.busy == nil || late != (calls == (len(v)+zoomcache.DefaultWatermark-1)/zoomcache.DefaultWatermark) {
+				return
+			}
+			if err := x.wait(); err != nil && !errors.Is(err, errBatch) {
+				t.Error(err)
+			}
+			x.behind.busy = &batch{done: make(chan error, 1)}
+			x.behind.busy.done <- errBatch
+		})
+		if !errors.Is(err, errBatch) {
+			t.Errorf("error %v", err)
+		}
+		if bytes.Contains(out.Bytes(), []byte("frindTR")) {
+			t.Error("there is an index")
+		}
+	}
+}
+
+// TestBehindOneProcessor: where there is one processor, the goroutine has its turn, too.
+func TestBehindOneProcessor(t *testing.T) { //nolint:paralleltest // it changes what all tests have
+	tracks, v := oneTrack(300_000)
+	var want, got bytes.Buffer
+	if err := writeBehind(t, &want, NewBuilder(tracks, WriteOptions{}), tracks, v, func() {}); err != nil {
+		t.Fatal(err)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	x := NewBuilder(tracks, WriteOptions{Behind: true})
+	if err := writeBehind(t, &got, x, tracks, v, func() {}); err != nil {
+		t.Fatal(err)
+	}
+	if x.behind.batches == 0 || !bytes.Equal(got.Bytes(), want.Bytes()) {
+		t.Errorf("%d batches; the same bytes: %v", x.behind.batches, bytes.Equal(got.Bytes(), want.Bytes()))
 	}
 }

@@ -79,6 +79,7 @@ type Builder struct {
 	long    int64         // size from which a list of packets is long
 	whole   []stat        // stats of a window
 	fine    []stat        // stats of its bins
+	bands   bands         // or columns of them
 	marks   marks         // what was so in front of the last flush
 	note    []byte        // page of sectionState
 	grace   int64         // memory that the pages may take until the next Between
@@ -104,6 +105,7 @@ type trackIndex struct {
 	at    places    // stretches of all packets
 	end   packetRun // the last packet
 	seen  int64     // packets in pages
+	ahead int       // samples of the bins that are gathered before the goroutine takes them; 0: none are
 	page  int       // number of spans in a page
 	full  int       // number of packets in a page
 	ints  []int64
@@ -158,10 +160,11 @@ func (x *Builder) Window(w *zoomcache.Window) error {
 	if queued, err := x.queue(eventWindow, w, nil); queued || err != nil {
 		return err
 	}
-	return x.window(w)
+	return x.window(w, nil)
 }
 
-func (x *Builder) window(w *zoomcache.Window) error {
+// window takes in a window. If b is not nil, it has the bins of the window, and w no values.
+func (x *Builder) window(w *zoomcache.Window, b *bands) (err error) {
 	t := x.track(w.Track.Number)
 	if t == nil || t.out {
 		return nil
@@ -178,7 +181,10 @@ func (x *Builder) window(w *zoomcache.Window) error {
 		x.drop(t)
 		return nil
 	}
-	v := t.plain(&w.Values, x.decoded)
+	v := &w.Values
+	if b == nil {
+		v = t.plain(v, x.decoded)
+	}
 	if v == nil {
 		x.drop(t)
 		return nil
@@ -190,12 +196,18 @@ func (x *Builder) window(w *zoomcache.Window) error {
 	t.last = w.Exit
 	x.whole = slices.Grow(x.whole[:0], width)[:width]
 	clear(x.whole)
-	if t.gaps {
+	live := t.finest()
+	switch {
+	case t.gaps:
 		return x.cut(t, w.Stamps, v, n)
-	}
-	if live := t.finest(); live == nil {
+	case b != nil:
+		err = x.banded(t, w.Entry, n, b)
+	case live == nil:
 		gatherBins(x.whole, v, width, n, n)
-	} else if err := x.bin(t, live, w.Entry, v, n); err != nil {
+	default:
+		err = x.bin(t, live, w.Entry, v, n)
+	}
+	if err != nil {
 		return err
 	}
 	return x.push(t, w.Entry, w.Exit, int64(n), x.whole)

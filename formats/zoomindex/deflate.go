@@ -60,6 +60,8 @@ const (
 	// part, or to one in saves of what the code takes.
 	worth = 0.97
 	saves = 8
+	// leastDeflated: a deflater makes no fewer bytes of a part, with what ends it.
+	leastDeflated = 8
 	// codeHead is about how many bytes the head of a block with a code of its own
 	// takes; runsHead is a part's share in the head of a block for several parts.
 	codeHead = 50
@@ -193,12 +195,13 @@ func (k *packer) guess(p []byte) (guessPart, error) {
 		k.count[b]++
 	}
 	best := min(max(k.entropy(literals), n/8)+codeHead, n*worth) // a code has a bit for each byte
-	if k.repeats(p) {
+	least := min(best, runs)
+	if most := max(least-float64(n/saves), least/saves); most > leastDeflated && k.repeats(p) {
 		k.trial.Reset()
 		if err := k.deflateTo(&k.trial, p); err != nil {
 			return guessPart{}, err
 		}
-		if least := min(best, runs); float64(k.trial.Len()) < max(least-float64(n/saves), least/saves) {
+		if float64(k.trial.Len()) < most {
 			return guessPart{}, nil
 		}
 	}
@@ -216,11 +219,19 @@ func (k *packer) guess(p []byte) (guessPart, error) {
 // that copies need besides their symbols.
 func (k *packer) countRuns(p []byte) (extra float64) {
 	clear(k.count[:])
-	eachRun(p, func(b byte) { k.count[b]++ }, func(n int) {
-		symbol, _, more := copySymbol(n)
-		k.count[symbol]++
-		extra += float64(more) + 1
-	})
+	for len(p) > 0 {
+		b, n := p[0], run(p)
+		p = p[n:]
+		k.count[b]++
+		for n--; n >= leastCopy; {
+			some := min(n, mostCopy)
+			symbol, _, more := copySymbol(some)
+			k.count[symbol]++
+			extra += float64(more) + 1
+			n -= some
+		}
+		k.count[b] += uint32(n)
+	}
 	return extra
 }
 

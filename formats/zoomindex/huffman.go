@@ -41,7 +41,7 @@ const (
 	endOfBlock = 256
 	literals   = 257 // bytes, and the end of a block
 	symbols    = 286 // also the lengths of copies
-	maxCode    = 15  // bits
+	maxCode    = 14  // bits; deflate has codes of up to 15
 	maxCodeLen = 7   // longest code for lengths
 	leastCopy  = 3   // bytes
 	mostCopy   = 258
@@ -80,13 +80,19 @@ func makeCode(count []uint32, n int) *code {
 func codeLengths(weight []uint32, length []uint8, most int) {
 	const low = 9 // bits of a symbol
 	var memory [symbols]uint64
-	leaves := memory[:0] // weight and symbol
+	leaves := memory[:0]       // weight and symbol
+	for i, w := range weight { // most symbols have the least weight: they are in order
+		if w == 1 {
+			leaves = append(leaves, 1<<low|uint64(i))
+		}
+	}
+	light := len(leaves)
 	for i, w := range weight {
-		if w > 0 {
+		if w > 1 {
 			leaves = append(leaves, uint64(w)<<low|uint64(i))
 		}
 	}
-	slices.Sort(leaves)
+	slices.Sort(leaves[light:])
 	n := len(leaves)
 	if n < 2 {
 		for _, l := range leaves {
@@ -238,12 +244,14 @@ func (w *bitWriter) coded(c *code, p []byte) {
 		n &= 7
 	}
 	flush()
-	for ; len(p) >= 3; p = p[3:] { // 7 bits and three codes of 15 fit
-		for _, b := range p[:3] {
-			e := c.pair[b]
-			acc |= uint64(e>>8) << (n & 63)
-			n += uint(e & math.MaxUint8)
-		}
+	for ; len(p) >= 4; p = p[4:] { // 7 bits and four codes of 14 fit
+		d, e, f, g := c.pair[p[0]], c.pair[p[1]], c.pair[p[2]], c.pair[p[3]]
+		// Only the last step waits for the codes before these four.
+		de, fg := uint(d&math.MaxUint8+e&math.MaxUint8), uint(f&math.MaxUint8+g&math.MaxUint8)
+		x := uint64(d>>8) | uint64(e>>8)<<(d&63)
+		x |= (uint64(f>>8) | uint64(g>>8)<<(f&63)) << (de & 63)
+		acc |= x << (n & 63)
+		n += de + fg
 		flush()
 	}
 	for _, b := range p {
@@ -267,36 +275,40 @@ func (w *bitWriter) begin(c *code) {
 // byte.
 func (w *bitWriter) runs(c *code, p []byte) {
 	w.begin(c)
-	eachRun(p, func(b byte) {
+	for len(p) > 0 {
+		b, n := p[0], run(p)
+		p = p[n:]
 		w.bits(uint64(c.code[b]), uint(c.len[b]))
-	}, func(n int) {
-		symbol, more, extra := copySymbol(n)
-		w.bits(uint64(c.code[symbol]), uint(c.len[symbol]))
-		w.bits(more, extra+1) // the code 0: a distance of 1
-	})
-	w.bits(uint64(c.code[endOfBlock]), uint(c.len[endOfBlock]))
-}
-
-// eachRun takes p apart into bytes and copies of the byte before.
-func eachRun(p []byte, literal func(byte), copies func(int)) {
-	for i := 0; i < len(p); {
-		b := p[i]
-		literal(b)
-		j := i + 1
-		for j < len(p) && p[j] == b {
-			j++
-		}
-		n := j - i - 1
-		for n >= leastCopy {
+		for n--; n >= leastCopy; {
 			k := min(n, mostCopy)
-			copies(k)
+			symbol, more, extra := copySymbol(k)
+			size := uint(c.len[symbol])
+			w.bits(uint64(c.code[symbol])|more<<size, size+extra+1) // the last bit is the code 0: a distance of 1
 			n -= k
 		}
 		for range n {
-			literal(b)
+			w.bits(uint64(c.code[b]), uint(c.len[b]))
 		}
-		i = j
 	}
+	w.bits(uint64(c.code[endOfBlock]), uint(c.len[endOfBlock]))
+}
+
+// run is how many bytes p begins with that are the same.
+func run(p []byte) int {
+	if len(p) < 2 || p[1] != p[0] {
+		return 1
+	}
+	const ones = math.MaxUint64 / math.MaxUint8
+	i, all := 2, uint64(p[0])*ones
+	for ; i+8 <= len(p); i += 8 {
+		if d := binary.LittleEndian.Uint64(p[i:]) ^ all; d != 0 {
+			return i + bits.TrailingZeros64(d)/8
+		}
+	}
+	for i < len(p) && p[i] == p[0] {
+		i++
+	}
+	return i
 }
 
 // copySymbol is the symbol for n copies, with the extra bits that follow it.

@@ -101,6 +101,9 @@ func binSizes(t *zoomcache.Track, n int) []int64 {
 // bin adds the bins of a window and the summary of the whole window.
 func (x *Builder) bin(t *trackIndex, fine *levelIndex, entry int64, v *zoomcache.Values, n int) error {
 	width, size := fine.l.width, int(fine.size)
+	if width == 1 && x.bands.gather(v, size, n) {
+		return x.banded(t, entry, n, &x.bands)
+	}
 	x.fine = slices.Grow(x.fine[:0], (n+size-1)/size*width)[:(n+size-1)/size*width]
 	gatherBins(x.fine, v, width, size, n)
 	st := x.fine
@@ -110,27 +113,59 @@ func (x *Builder) bin(t *trackIndex, fine *levelIndex, entry int64, v *zoomcache
 		}
 		st = joinBins(st, width, int(l.size)/size)
 		size = int(l.size)
-		l.save(x.marks.gen)
-		l.total += int64((n + size - 1) / size)
-		// Add as many at a time as the page has room for.
-		for at := 0; at < n; {
-			if err := x.room(t, l); err != nil {
-				return err
-			}
-			if l.given { // room has just given it up
-				break
-			}
-			m := n - at
-			if left := l.spans(t) - l.sheet.n; left < (m+size-1)/size {
-				m = left * size
-			}
-			i := at / size
-			l.sheet.addBins(entry+int64(at), size, m, st[i*width:(i+(m+size-1)/size)*width])
-			at += m
+		err := x.fill(t, l, n, func(i, j int) {
+			at := i * size
+			l.sheet.addBins(entry+int64(at), size, min(j*size, n)-at, st[i*width:j*width])
+		})
+		if err != nil {
+			return err
 		}
 	}
 	joinBins(st, width, len(st)/width)
 	copy(x.whole, st[:width])
+	return nil
+}
+
+// banded is bin of bins that are gathered already. It joins them.
+func (x *Builder) banded(t *trackIndex, entry int64, n int, b *bands) error {
+	for _, l := range t.bins {
+		if l.given || int(l.size) < b.size {
+			continue
+		}
+		b.join(int(l.size) / b.size)
+		whole := len(b.lo)
+		err := x.fill(t, l, n, func(i, j int) {
+			l.sheet.addBands(entry+int64(i*b.size), b, i, min(j, whole))
+			if j > whole {
+				at := entry + int64(whole*b.size)
+				l.sheet.add(at, at+b.tail.n-1, b.tail.n, []stat{b.tail})
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	x.whole[0] = b.whole()
+	return nil
+}
+
+// fill calls add for the bins of a window of n samples, as many at a time as the page has
+// room for.
+func (x *Builder) fill(t *trackIndex, l *levelIndex, n int, add func(i, j int)) error {
+	l.save(x.marks.gen)
+	bins := (n + int(l.size) - 1) / int(l.size)
+	l.total += int64(bins)
+	for i := 0; i < bins; {
+		if err := x.room(t, l); err != nil {
+			return err
+		}
+		if l.given { // room has just given it up
+			return nil
+		}
+		m := min(bins-i, l.spans(t)-l.sheet.n)
+		add(i, i+m)
+		i += m
+	}
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions/internal/kit"
 	"github.com/farread/farread/internal/pull"
+	"github.com/farread/farread/internal/sums"
 	"github.com/farread/farread/objstore"
 )
 
@@ -61,8 +62,8 @@ func itemOf(d dtype.DType) (item, error) {
 }
 
 // decode puts n values, which are the items at p[0], p[stride] and so on, into dst. It
-// reuses the memory of dst.
-func (it item) decode(dst *zoomcache.Values, p []byte, stride, n int) {
+// reuses the memory of dst, which has the first done of I16 already.
+func (it item) decode(dst *zoomcache.Values, p []byte, stride, n, done int) {
 	dst.Kind, dst.N = it.kind, n
 	switch it.kind {
 	case zoomcache.Bool:
@@ -92,7 +93,7 @@ func (it item) decode(dst *zoomcache.Values, p []byte, stride, n int) {
 		bytes1(dst.U8, p, stride)
 	case zoomcache.I16:
 		dst.I16 = sized(dst.I16, n)
-		bytes2(dst.I16, p, stride, it.big)
+		bytes2(dst.I16[done:], p[min(done*stride, len(p)):], stride, it.big)
 	case zoomcache.U16:
 		dst.U16 = sized(dst.U16, n)
 		bytes2(dst.U16, p, stride, it.big)
@@ -158,10 +159,8 @@ func bytes2[T int16 | uint16](dst []T, p []byte, stride int, big bool) {
 	}
 	switch stride { // most recordings have one channel or two: several numbers at a time
 	case 2:
-		for ; len(dst) >= 4 && len(p) >= 8; dst, p = dst[4:], p[8:] {
-			x := binary.LittleEndian.Uint64(p)
-			dst[0], dst[1], dst[2], dst[3] = T(x), T(x>>16), T(x>>32), T(x>>48)
-		}
+		k := sums.LittleEndian16(dst, p)
+		dst, p = dst[k:], p[2*k:]
 	case 4:
 		for ; len(dst) >= 4 && len(p) >= 16; dst, p = dst[4:], p[16:] {
 			x, y := binary.LittleEndian.Uint64(p), binary.LittleEndian.Uint64(p[8:])
@@ -267,9 +266,7 @@ func (r *rows) Each(ctx context.Context, _ int, f func(*Block) error) error {
 			}
 			return err
 		}
-		for i := range b.Columns {
-			r.item.decode(&b.Columns[i].Values, p[i*r.item.size:], r.frame, n)
-		}
+		r.frames(b, p, n)
 		b.Done += int64(len(p))
 		if err := f(b); err != nil {
 			return err
@@ -277,6 +274,19 @@ func (r *rows) Each(ctx context.Context, _ int, f func(*Block) error) error {
 		left -= int64(n)
 	}
 	return nil
+}
+
+// frames decodes n rows.
+func (r *rows) frames(b *Block, p []byte, n int) {
+	done := 0 // of the rows of two columns, which are taken apart together
+	if len(b.Columns) == 2 && r.item.kind == zoomcache.I16 && !r.item.big && r.frame == 4 {
+		first, second := &b.Columns[0].Values, &b.Columns[1].Values
+		first.I16, second.I16 = sized(first.I16, n), sized(second.I16, n)
+		done = sums.Pairs16(first.I16, second.I16, p)
+	}
+	for i := range b.Columns {
+		r.item.decode(&b.Columns[i].Values, p[i*r.item.size:], r.frame, n, done)
+	}
 }
 
 const (
@@ -326,7 +336,7 @@ func (r *rows) rowsOf(w *pull.Window[piece], b *Block, f func(*Block) error) err
 	for at, most := int64(0), int64(r.block()); at < rows; at += most {
 		n := min(most, rows-at)
 		for i := range w.Parts {
-			r.item.decode(&b.Columns[w.Parts[i].For.column].Values, w.Bytes(i)[at*size:], r.item.size, int(n))
+			r.item.decode(&b.Columns[w.Parts[i].For.column].Values, w.Bytes(i)[at*size:], r.item.size, int(n), 0)
 		}
 		b.Done += n * size * int64(len(b.Columns))
 		if err := f(b); err != nil {

@@ -2,8 +2,10 @@ package zoom_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
+	"io"
 	"math"
 	"testing"
 
@@ -162,3 +164,40 @@ func TestParseRate(t *testing.T) {
 		}
 	}
 }
+
+// TestWriteEnds: where the context ends between two blocks, or the output fails, Write returns
+// that error, with an index that is made beside it, too.
+func TestWriteEnds(t *testing.T) {
+	t.Parallel()
+	le := binary.LittleEndian
+	body := make([]byte, 4<<20)
+	for i := range body {
+		body[i] = byte(uint32(i) * 2654435761 >> 24)
+	}
+	for _, channels := range []uint16{1, 2} {
+		s, err := series(t, "x.wav", wav("RIFF", form(le, 1, channels, 2*channels, 16), data(body)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, parallel := range []int{1, 2} {
+			ctx, cancel := context.WithCancel(t.Context())
+			var out bytes.Buffer
+			_, err = zoom.Write(ctx, &out, s, zoom.WriteOptions{Parallel: parallel, Progress: func(done, _ int64) {
+				if done > 1<<21 {
+					cancel()
+				}
+			}})
+			cancel()
+			if !errors.Is(err, context.Canceled) || out.Len() > len(body) {
+				t.Errorf("%d channels, cancelled: error %v behind %d bytes", channels, err, out.Len())
+			}
+			if _, err = zoom.Write(t.Context(), brokenPipe{}, s, zoom.WriteOptions{Parallel: parallel}); !errors.Is(err, io.ErrClosedPipe) {
+				t.Errorf("%d channels, a broken output: error %v", channels, err)
+			}
+		}
+	}
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }

@@ -30,6 +30,14 @@ func kernelBins(dst []Bin, v []float64, size int) {
 	binsAVX2((*byte)(unsafe.Pointer(&dst[0])), &v[0], size, len(dst)/2) //nolint:gosec // memory of a struct that has what the kernel stores
 }
 
+func kernelParts(means, devs []byte, lo, hi, sum, sq []float64, each float64) {
+	partsAVX2(&means[0], &devs[0], &lo[0], &hi[0], &sum[0], &sq[0], each, len(lo))
+}
+
+func kernelPairs(first, second []int16, p []byte) {
+	pairsAVX2((*byte)(unsafe.Pointer(&first[0])), (*byte)(unsafe.Pointer(&second[0])), &p[0], len(first)) //nolint:gosec // the memory of as many numbers as the kernel stores
+}
+
 func swap2(dst []byte, src unsafe.Pointer, n int) { swap2AVX2(&dst[0], (*byte)(src), n) }
 func swap4(dst []byte, src unsafe.Pointer, n int) { swap4AVX2(&dst[0], (*byte)(src), n) }
 func swap8(dst []byte, src unsafe.Pointer, n int) { swap8AVX2(&dst[0], (*byte)(src), n) }

@@ -15,6 +15,10 @@ func kernelWindows(*Windows, []float64, int, int) int { return 0 }
 
 func kernelBins([]Bin, []float64, int) {}
 
+func kernelParts(_, _ []byte, _, _, _, _ []float64, _ float64) {}
+
+func kernelPairs(_, _ []int16, _ []byte) {}
+
 func swap2([]byte, unsafe.Pointer, int) {}
 func swap4([]byte, unsafe.Pointer, int) {}
 func swap8([]byte, unsafe.Pointer, int) {}

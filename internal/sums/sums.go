@@ -112,6 +112,24 @@ func Bins(dst []Bin, v []float64, size int) int {
 	return n
 }
 
+// partStep is how many bins a kernel takes at a time.
+const partStep = 4
+
+// Parts says where between the least and the greatest number of a bin its mean lies, and how
+// large twice its standard deviation is, as 0 to 65534 parts of that band. It takes the bins
+// of the columns in whole steps of 4 and returns how many. each is 1 by the number of values
+// of a bin. Parts are of 16 bits, little endian; 65535 stands for one that is not known:
+// where the mean lies outside of three bands side by side, or something is too large.
+// Bounds are finite numbers. Where the two have the same bits, or no distance, all is 0.
+func Parts(means, devs []byte, lo, hi, sum, sq []float64, each float64) int {
+	n := len(lo) &^ (partStep - 1)
+	if !fast || n == 0 {
+		return 0
+	}
+	kernelParts(means[:2*n], devs[:2*n], lo[:n], hi[:n], sum[:n], sq[:n], each)
+	return n
+}
+
 // swapStep is how many bytes a kernel turns around at a time.
 const swapStep = 64
 
@@ -147,4 +165,25 @@ func BigEndian64[T int64 | uint64 | float64](dst []byte, v []T) int {
 	_ = dst[8*n-1]
 	swap8(dst, unsafe.Pointer(&v[0]), 8*n) //nolint:gosec // the memory of v[:n]
 	return n
+}
+
+// Pairs16 takes pairs of numbers apart that are stored with the least significant byte
+// first, and returns how many: those that there are, in whole steps of 16, or none.
+func Pairs16(first, second []int16, p []byte) int {
+	n := min(len(first), len(second), len(p)/4) &^ 15
+	if !fast || n == 0 {
+		return 0
+	}
+	kernelPairs(first[:n], second[:n], p[:4*n])
+	return n
+}
+
+// LittleEndian16 reads numbers that are stored with the least significant byte first, and
+// returns how many: all, or none where that is no copy.
+func LittleEndian16[T int16 | uint16](dst []T, p []byte) int {
+	n := min(len(dst), len(p)/2)
+	if !fast || n == 0 {
+		return 0
+	}
+	return copy(unsafe.Slice((*byte)(unsafe.Pointer(&dst[0])), 2*n), p) / 2 //nolint:gosec // the memory of dst[:n]
 }

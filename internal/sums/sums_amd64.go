@@ -41,3 +41,14 @@ func windowsAVX2(acc *byte, v *float64, stride int, n int)
 //
 //go:noescape
 func binsAVX2(out *byte, v *float64, size int, pairs int)
+
+// stores the mean and the deviation of n bins, a positive multiple of 4, as parts of
+// their bands.
+//
+//go:noescape
+func partsAVX2(means *byte, devs *byte, lo *float64, hi *float64, sum *float64, sq *float64, each float64, n int)
+
+// takes n pairs of numbers apart, a positive multiple of 16.
+//
+//go:noescape
+func pairsAVX2(first *byte, second *byte, src *byte, n int)

@@ -480,3 +480,136 @@ even:
 	JNZ          pair
 	VZEROUPPER
 	RET
+
+// func partsAVX2(means *byte, devs *byte, lo *float64, hi *float64, sum *float64, sq *float64, each float64, n int)
+// Requires: AVX, AVX2, SSE2
+TEXT ·partsAVX2(SB), NOSPLIT, $0-64
+	MOVQ         means+0(FP), AX
+	MOVQ         devs+8(FP), CX
+	MOVQ         lo+16(FP), DX
+	MOVQ         hi+24(FP), BX
+	MOVQ         sum+32(FP), SI
+	MOVQ         sq+40(FP), DI
+	MOVQ         n+56(FP), R8
+	MOVSD        each+48(FP), X0
+	VBROADCASTSD X0, Y0
+	VPXOR        Y1, Y1, Y1
+	VMOVUPD      first<>+0(SB), Y2
+	VMOVUPD      none<>+0(SB), Y3
+
+parts:
+	VMOVUPD     (DX), Y4
+	VMOVUPD     (BX), Y5
+	VMULPD      (SI), Y0, Y6
+	VMULPD      (DI), Y0, Y7
+	VSUBPD      Y4, Y5, Y8
+	VDIVPD      Y8, Y2, Y11
+	VSUBPD      Y8, Y4, Y9
+	VCMPPD      $0x02, Y6, Y9, Y10
+	VADDPD      Y8, Y5, Y9
+	VCMPPD      $0x02, Y9, Y6, Y9
+	VANDPD      Y9, Y10, Y10
+	VCMPPD      $0x02, most<>+0(SB), Y8, Y9
+	VANDPD      Y9, Y10, Y10
+	VCMPPD      $0x02, most<>+0(SB), Y7, Y9
+	VANDPD      Y9, Y10, Y10
+	VCMPPD      $0x00, Y1, Y8, Y9
+	VANDPD      Y10, Y9, Y9
+	VPCMPEQQ    Y4, Y5, Y5
+	VORPD       Y9, Y5, Y5
+	VMULPD      Y6, Y6, Y9
+	VSUBPD      Y9, Y7, Y9
+	VMAXPD      Y1, Y9, Y9
+	VSQRTPD     Y9, Y9
+	VADDPD      Y9, Y9, Y9
+	VMULPD      Y11, Y9, Y9
+	VSUBPD      Y4, Y6, Y6
+	VMULPD      Y11, Y6, Y6
+	VMAXPD      Y1, Y6, Y6
+	VMINPD      Y2, Y6, Y6
+	VMULPD      quantum<>+0(SB), Y6, Y6
+	VADDPD      half<>+0(SB), Y6, Y6
+	VBLENDVPD   Y10, Y6, Y3, Y6
+	VANDNPD     Y6, Y5, Y6
+	VCVTTPD2DQY Y6, X4
+	VMAXPD      Y1, Y9, Y9
+	VMINPD      Y2, Y9, Y9
+	VMULPD      quantum<>+0(SB), Y9, Y9
+	VADDPD      half<>+0(SB), Y9, Y9
+	VBLENDVPD   Y10, Y9, Y3, Y9
+	VANDNPD     Y9, Y5, Y9
+	VCVTTPD2DQY Y9, X5
+	VPACKUSDW   X5, X4, X4
+	VMOVQ       X4, (AX)
+	VPEXTRQ     $0x01, X4, (CX)
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, BX
+	ADDQ        $0x00000020, SI
+	ADDQ        $0x00000020, DI
+	ADDQ        $0x00000008, AX
+	ADDQ        $0x00000008, CX
+	SUBQ        $0x00000004, R8
+	JNZ         parts
+	VZEROUPPER
+	RET
+
+DATA most<>+0(SB)/8, $0x7fefffffffffffff
+DATA most<>+8(SB)/8, $0x7fefffffffffffff
+DATA most<>+16(SB)/8, $0x7fefffffffffffff
+DATA most<>+24(SB)/8, $0x7fefffffffffffff
+GLOBL most<>(SB), RODATA|NOPTR, $32
+
+DATA quantum<>+0(SB)/8, $0x40efffc000000000
+DATA quantum<>+8(SB)/8, $0x40efffc000000000
+DATA quantum<>+16(SB)/8, $0x40efffc000000000
+DATA quantum<>+24(SB)/8, $0x40efffc000000000
+GLOBL quantum<>(SB), RODATA|NOPTR, $32
+
+DATA half<>+0(SB)/8, $0x3fe0000000000000
+DATA half<>+8(SB)/8, $0x3fe0000000000000
+DATA half<>+16(SB)/8, $0x3fe0000000000000
+DATA half<>+24(SB)/8, $0x3fe0000000000000
+GLOBL half<>(SB), RODATA|NOPTR, $32
+
+DATA first<>+0(SB)/8, $0x3ff0000000000000
+DATA first<>+8(SB)/8, $0x3ff0000000000000
+DATA first<>+16(SB)/8, $0x3ff0000000000000
+DATA first<>+24(SB)/8, $0x3ff0000000000000
+GLOBL first<>(SB), RODATA|NOPTR, $32
+
+DATA none<>+0(SB)/8, $0x40efffe000000000
+DATA none<>+8(SB)/8, $0x40efffe000000000
+DATA none<>+16(SB)/8, $0x40efffe000000000
+DATA none<>+24(SB)/8, $0x40efffe000000000
+GLOBL none<>(SB), RODATA|NOPTR, $32
+
+// func pairsAVX2(first *byte, second *byte, src *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·pairsAVX2(SB), NOSPLIT, $0-32
+	MOVQ first+0(FP), AX
+	MOVQ second+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ n+24(FP), BX
+
+pairs:
+	VMOVDQU   (DX), Y0
+	VMOVDQU   32(DX), Y1
+	ADDQ      $0x00000040, DX
+	VPSLLD    $0x10, Y0, Y2
+	VPSLLD    $0x10, Y1, Y3
+	VPSRAD    $0x10, Y2, Y2
+	VPSRAD    $0x10, Y3, Y3
+	VPACKSSDW Y3, Y2, Y2
+	VPERMQ    $0xd8, Y2, Y2
+	VMOVDQU   Y2, (AX)
+	VPSRAD    $0x10, Y0, Y0
+	VPSRAD    $0x10, Y1, Y1
+	VPACKSSDW Y1, Y0, Y0
+	VPERMQ    $0xd8, Y0, Y0
+	VMOVDQU   Y0, (CX)
+	ADDQ      $0x00000020, AX
+	ADDQ      $0x00000020, CX
+	SUBQ      $0x00000010, BX
+	JNZ       pairs
+	VZEROUPPER
+	RET

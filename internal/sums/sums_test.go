@@ -186,3 +186,115 @@ func checkSwapped[T any](t *testing.T, dst []byte, v []T, n, step int) {
 		t.Errorf("%v: %s, want %x", v[:n], got, want)
 	}
 }
+
+// part is what Parts stores of one bin.
+func part(lo, hi, m, sq float64) (mean, dev uint16) {
+	small := func(x float64) uint16 {
+		if x >= 1 {
+			return 65534
+		}
+		if x > 0 {
+			return uint16(float64(x*65534) + 0.5)
+		}
+		return 0
+	}
+	band := hi - lo
+	switch {
+	case sameBits(lo, hi):
+		return 0, 0
+	case !(m >= lo-band && m <= hi+band && band <= math.MaxFloat64 && sq <= math.MaxFloat64):
+		return 65535, 65535
+	case band == 0:
+		return 0, 0
+	}
+	a, b := (m-lo)*(1/band), 0.0
+	if d := sq - float64(m*m); d > 0 {
+		b = 2 * math.Sqrt(d) * (1 / band)
+	}
+	return small(a), small(b)
+}
+
+func TestParts(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(11, 12))
+	odd := []float64{0, math.Copysign(0, -1), 1, -1, 5e-324, -5e-324, math.MaxFloat64, -math.MaxFloat64, 1e-310, 0x1p-1022, 1e300}
+	pick := func() float64 {
+		if r.IntN(3) == 0 {
+			return odd[r.IntN(len(odd))]
+		}
+		return r.NormFloat64()
+	}
+	for n := range 40 {
+		for range 50 {
+			lo, hi, sum, sq := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+			for i := range n {
+				lo[i], hi[i] = pick(), pick()
+				if less := lo[i] < hi[i]; !less {
+					lo[i], hi[i] = hi[i], lo[i]
+				}
+				switch r.IntN(5) {
+				case 0:
+					hi[i] = lo[i]
+				case 1:
+					hi[i] = lo[i] + math.Abs(lo[i])*1e-15
+				}
+				m := lo[i] + (hi[i]-lo[i])*r.Float64()
+				sum[i], sq[i] = 25*m, 25*m*m*(1+r.Float64())
+				if r.IntN(4) == 0 {
+					sum[i] = append(odd, math.Inf(1), math.NaN())[r.IntN(len(odd)+2)]
+				}
+				if r.IntN(4) == 0 {
+					sq[i] = append(odd, math.Inf(1), math.NaN())[r.IntN(len(odd)+2)]
+				}
+			}
+			means, devs := make([]byte, 2*n+2), make([]byte, 2*n+2)
+			const each = 1. / 25
+			took := Parts(means, devs, lo, hi, sum, sq, each)
+			if fast && took != n&^3 || took > n {
+				t.Fatalf("took %d of %d", took, n)
+			}
+			for i := range took {
+				mean, dev := part(lo[i], hi[i], sum[i]*each, sq[i]*each)
+				if a, b := binary.LittleEndian.Uint16(means[2*i:]), binary.LittleEndian.Uint16(devs[2*i:]); a != mean || b != dev {
+					t.Fatalf("bin %d, %g to %g, sums %g and %g: %d and %d, want %d and %d", i, lo[i], hi[i], sum[i], sq[i], a, b, mean, dev)
+				}
+			}
+			for _, p := range [][]byte{means, devs} {
+				if p[2*took] != 0 || p[2*took+1] != 0 {
+					t.Fatal("a byte behind the bins was written")
+				}
+			}
+		}
+	}
+}
+
+func TestLittleEndian(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(9, 10))
+	for n := range 100 {
+		p := make([]byte, 4*n+3)
+		for i := range p {
+			p[i] = byte(r.Uint32())
+		}
+		first, second, all := make([]int16, n+1), make([]int16, n+1), make([]int16, 2*n)
+		took := Pairs16(first[:n], second[:n], p)
+		if fast && took != n&^15 || took > n {
+			t.Fatalf("%d of %d pairs", took, n)
+		}
+		if k := LittleEndian16(all, p); fast && k != 2*n || k > 2*n {
+			t.Fatalf("%d of %d numbers", k, 2*n)
+		}
+		for i := range n + 1 {
+			a, b := int16(0), int16(0)
+			if i < took {
+				a, b = int16(binary.LittleEndian.Uint16(p[4*i:])), int16(binary.LittleEndian.Uint16(p[4*i+2:]))
+			}
+			if first[i] != a || second[i] != b {
+				t.Fatalf("pair %d of %d: %d and %d, want %d and %d", i, n, first[i], second[i], a, b)
+			}
+			if fast && i < n && (all[2*i] != int16(binary.LittleEndian.Uint16(p[4*i:])) || all[2*i+1] != int16(binary.LittleEndian.Uint16(p[4*i+2:]))) {
+				t.Fatalf("numbers of pair %d of %d: %d", i, n, all[2*i:2*i+2])
+			}
+		}
+	}
+}

@@ -4,6 +4,8 @@
 package main
 
 import (
+	"math"
+
 	. "github.com/mmcloughlin/avo/build" //nolint:revive // the way the generator is written for
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -20,6 +22,8 @@ func main() {
 	wrapped()
 	windows()
 	bins()
+	parts()
+	pairs()
 	Generate()
 }
 
@@ -334,5 +338,107 @@ func bins() {
 	LEAQ(operand.Mem{Base: a, Index: n, Scale: 8}, a)
 	DECQ(pairs)
 	JNZ(operand.LabelRef("pair"))
+	end()
+}
+
+// doubles is a vector of one number in memory.
+func doubles(name string, x float64) operand.Mem {
+	m := GLOBL(name, RODATA|NOPTR)
+	for i := range vector / 8 {
+		DATA(8*i, operand.U64(math.Float64bits(x))) // F64 prints whole numbers as integers
+	}
+	return m
+}
+
+// parts turns mean and deviation of bins into parts of their bands, four bins at a time.
+func parts() {
+	begin("partsAVX2", "func(means, devs *byte, lo, hi, sum, sq *float64, each float64, n int)",
+		"stores the mean and the deviation of n bins, a positive multiple of 4, as parts of",
+		"their bands.")
+	most, quantum, half, first, none := doubles("most", math.MaxFloat64), doubles("quantum", 65534), doubles("half", 0.5), doubles("first", 1), doubles("none", 65535)
+	means, devs := param("means"), param("devs")
+	los, his, totals, squares, n := param("lo"), param("hi"), param("sum"), param("sq"), param("n")
+	share, each := XMM(), YMM()
+	Load(Param("each"), share)
+	VBROADCASTSD(share, each)
+	zero := zeros(1)[0]
+	one, no := YMM(), YMM()
+	VMOVUPD(first, one)
+	VMOVUPD(none, no)
+	const le, eq = 2, 0
+	loop("parts", n, 4, func() {
+		lo, hi, m, q, band, t := YMM(), YMM(), YMM(), YMM(), YMM(), YMM()
+		good, empty, share := YMM(), YMM(), YMM()
+		VMOVUPD(at(los, 0), lo)
+		VMOVUPD(at(his, 0), hi)
+		VMULPD(at(totals, 0), each, m)
+		VMULPD(at(squares, 0), each, q)
+		VSUBPD(lo, hi, band)
+		VDIVPD(band, one, share)
+		VSUBPD(band, lo, t)
+		VCMPPD(operand.Imm(le), m, t, good) // lo - band <= m
+		VADDPD(band, hi, t)
+		VCMPPD(operand.Imm(le), t, m, t) // m <= hi + band
+		VANDPD(t, good, good)
+		VCMPPD(operand.Imm(le), most, band, t)
+		VANDPD(t, good, good)
+		VCMPPD(operand.Imm(le), most, q, t)
+		VANDPD(t, good, good)
+		VCMPPD(operand.Imm(eq), zero, band, t)
+		VANDPD(good, t, t)
+		VPCMPEQQ(lo, hi, empty)
+		VORPD(t, empty, empty)
+		VMULPD(m, m, t)
+		VSUBPD(t, q, t)
+		VMAXPD(zero, t, t) // 0 if it is NaN
+		VSQRTPD(t, t)
+		VADDPD(t, t, t)
+		VMULPD(share, t, t)
+		VSUBPD(lo, m, m)
+		VMULPD(share, m, m)
+		small := []reg.VecVirtual{XMM(), XMM()}
+		for i, v := range []reg.VecVirtual{m, t} {
+			VMAXPD(zero, v, v) // 0 if it is NaN
+			VMINPD(one, v, v)
+			VMULPD(quantum, v, v)
+			VADDPD(half, v, v)
+			VBLENDVPD(good, v, no, v)
+			VANDNPD(v, empty, v)
+			VCVTTPD2DQY(v, small[i])
+		}
+		VPACKUSDW(small[1], small[0], small[0])
+		VMOVQ(small[0], at(means, 0))
+		VPEXTRQ(operand.Imm(1), small[0], at(devs, 0))
+		for _, p := range []reg.GPVirtual{los, his, totals, squares} {
+			ADDQ(operand.U32(vector), p)
+		}
+		ADDQ(operand.U32(8), means)
+		ADDQ(operand.U32(8), devs)
+	})
+	end()
+}
+
+// pairs takes pairs of numbers of 16 bits apart.
+func pairs() {
+	begin("pairsAVX2", "func(first, second, src *byte, n int)",
+		"takes n pairs of numbers apart, a positive multiple of 16.")
+	first, second, src, n := param("first"), param("second"), param("src"), param("n")
+	loop("pairs", n, vector/2, func() {
+		x, y, t, u := YMM(), YMM(), YMM(), YMM()
+		VMOVDQU(at(src, 0), x)
+		VMOVDQU(at(src, vector), y)
+		ADDQ(operand.U32(2*vector), src)
+		VPSLLD(operand.Imm(16), x, t)
+		VPSLLD(operand.Imm(16), y, u)
+		for i, v := range [][2]reg.VecVirtual{{t, u}, {x, y}} {
+			VPSRAD(operand.Imm(16), v[0], v[0])
+			VPSRAD(operand.Imm(16), v[1], v[1])
+			VPACKSSDW(v[1], v[0], v[0])
+			VPERMQ(operand.Imm(0xD8), v[0], v[0]) // of the quarters 0, 2, 1, 3
+			VMOVDQU(v[0], at([]reg.GPVirtual{first, second}[i], 0))
+		}
+		ADDQ(operand.U32(vector), first)
+		ADDQ(operand.U32(vector), second)
+	})
 	end()
 }

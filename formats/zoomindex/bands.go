@@ -1,0 +1,234 @@
+package zoomindex
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/internal/sums"
+)
+
+// bands are successive bins of one channel at constant rate, a column for each number of
+// them, so that several bins are worked on at a time. They are for the kinds whose bins
+// there are kernels for, and only where no value is NaN or infinite: other windows have a
+// stat for each bin. Both make the same pages.
+type bands struct {
+	kind    zoomcache.Kind
+	width   int       // bytes of a value
+	size    int       // samples of a bin
+	lo, hi  []int64   // bounds: of F64 their bits, in the order of integers
+	sum, sq []float64 // sums of the samples and of their squares
+	tail    stat      // what is behind the last whole bin; n is 0 if nothing is
+	first   uint64    // keys of the first and the last sample
+	last    uint64
+	low     []float64 // memory for bounds as floats
+	high    []float64
+}
+
+// columnar reports whether bands can have bins of a kind.
+func columnar(k zoomcache.Kind) bool { return k == zoomcache.F64 || k == zoomcache.I16 }
+
+// gather sums up n samples, size of them in each bin. If it returns false it cannot.
+func (b *bands) gather(v *zoomcache.Values, size, n int) bool {
+	b.kind, b.width, b.size = v.Kind, keyWidth(v.Kind), size
+	whole := n / size
+	b.lo, b.hi = slices.Grow(b.lo[:0], whole)[:whole], slices.Grow(b.hi[:0], whole)[:whole]
+	b.sum, b.sq = slices.Grow(b.sum[:0], whole+partStep)[:whole], slices.Grow(b.sq[:0], whole+partStep)[:whole]
+	b.tail = stat{}
+	rest := whole * size
+	switch v.Kind {
+	case zoomcache.F64:
+		if !b.gatherF64(v.F64[:rest]) {
+			return false
+		}
+		if rest < n {
+			binF64(v.F64[rest:n], &b.tail)
+		}
+		b.first, b.last = f64Key(v.F64[0]), f64Key(v.F64[n-1])
+		return b.tail.n == b.tail.valid && b.tail.sum-b.tail.sum == 0
+	case zoomcache.I16:
+		if size > exactSquares {
+			return false
+		}
+		for i := range whole {
+			x := sums.I16(v.I16[i*size:][:size])
+			b.lo[i], b.hi[i], b.sum[i], b.sq[i] = int64(x.Lo), int64(x.Hi), float64(x.Sum), float64(x.Squares)
+		}
+		if rest < n {
+			binI16(v.I16[rest:n], &b.tail)
+		}
+		b.first, b.last = intKey(v.I16[0], 2, true), intKey(v.I16[n-1], 2, true)
+		return true
+	default:
+		return false
+	}
+}
+
+func (b *bands) gatherF64(v []float64) bool {
+	var some [16]sums.Bin
+	for i := 0; i < len(b.lo); {
+		n := sums.Bins(some[:min(len(some), len(b.lo)-i)], v[i*b.size:], b.size)
+		for k := range some[:n] {
+			x := &some[k]
+			if x.Sum-x.Sum != 0 {
+				return false
+			}
+			b.lo[i+k], b.hi[i+k], b.sum[i+k], b.sq[i+k] = key64(x.Lo), key64(x.Hi), x.Sum, x.Squares
+		}
+		if n == 0 {
+			n = 1
+			var s stat
+			binF64(v[i*b.size:][:b.size], &s)
+			if s.sum-s.sum != 0 || s.valid < s.n {
+				return false
+			}
+			b.lo[i], b.hi[i], b.sum[i], b.sq[i] = b.signed(s.min), b.signed(s.max), s.sum, s.sq
+		}
+		i += n
+	}
+	return true
+}
+
+// signed turns a key into an integer with a sign that orders like it.
+func (b *bands) signed(key uint64) int64 {
+	shift := 64 - 8*b.width
+	return int64((key^signBit(b.width))<<shift) >> shift
+}
+
+// key is the key of a bound.
+func (b *bands) key(x int64) uint64 {
+	return (uint64(x) ^ signBit(b.width)) & keyMask(b.width)
+}
+
+// join joins every step bins into one, and those that are left with the tail.
+func (b *bands) join(step int) {
+	if step <= 1 {
+		return
+	}
+	n := len(b.lo) / step
+	if rest := b.stat(n*step, len(b.lo)); rest.n > 0 {
+		rest.join(&b.tail)
+		b.tail = rest
+	}
+	lo, hi, sum, sq := b.lo[:n*step], b.hi[:n*step], b.sum[:n*step], b.sq[:n*step]
+	for i := range n {
+		k := i * step
+		x, y, s, q := lo[k], hi[k], sum[k], sq[k]
+		for k++; k < (i+1)*step; k++ {
+			x, y = min(x, lo[k]), max(y, hi[k])
+			s += sum[k]
+			q += sq[k]
+		}
+		lo[i], hi[i], sum[i], sq[i] = x, y, s, q
+	}
+	b.lo, b.hi, b.sum, b.sq = lo[:n], hi[:n], sum[:n], sq[:n]
+	b.size *= step
+}
+
+// stat joins the bins [i, j).
+func (b *bands) stat(i, j int) stat {
+	if i >= j {
+		return stat{}
+	}
+	x, y, s, q := b.lo[i], b.hi[i], b.sum[i], b.sq[i]
+	for k := i + 1; k < j; k++ {
+		x, y = min(x, b.lo[k]), max(y, b.hi[k])
+		s += b.sum[k]
+		q += b.sq[k]
+	}
+	n := int64((j - i) * b.size)
+	return stat{n: n, valid: n, min: b.key(x), max: b.key(y), sum: s, sq: q}
+}
+
+// whole is the summary of all samples.
+func (b *bands) whole() stat {
+	s := b.stat(0, len(b.lo))
+	s.join(&b.tail)
+	s.first, s.last = b.first, b.last
+	return s
+}
+
+// addBands adds the bins [i, j), the first of which begins at entry.
+func (s *sheet) addBands(entry int64, b *bands, i, j int) {
+	n := j - i
+	if n == 0 {
+		return
+	}
+	if s.n == 0 {
+		s.first, s.last = entry, entry-1
+		if cap(s.gap) == 0 {
+			s.begin()
+		}
+	}
+	s.gap = binary.AppendVarint(s.gap, entry-s.last-1) // the others are adjacent
+	clear(appendRoom(&s.gap, n-1))
+	clear(appendRoom(&s.short, n))
+	if b.size <= 1<<7 {
+		for k, p := 0, appendRoom(&s.span, n); k < n; k++ {
+			p[k] = byte(b.size - 1)
+		}
+	} else {
+		for range n {
+			s.span = binary.AppendUvarint(s.span, uint64(b.size-1))
+		}
+	}
+	s.n += n
+	s.last = entry + int64(n*b.size) - 1
+	c := &s.ch[0]
+	if s.l.kind.Float() {
+		clear(appendRoom(&c.nan, n))
+	}
+	b.bounds(c, i, j)
+	b.parts(c, i, j)
+}
+
+// bounds adds the least values and the bands of the bins [i, j), and sets low and high.
+func (b *bands) bounds(c *sheetChannel, i, j int) {
+	n := j - i
+	lows, wide := appendRoom(&c.min, n*b.width), appendRoom(&c.max, n*b.width)
+	lo, hi := b.lo[i:j], b.hi[i:j]
+	b.low, b.high = slices.Grow(b.low[:0], n+partStep)[:n], slices.Grow(b.high[:0], n+partStep)[:n]
+	le, last := binary.LittleEndian, b.signed(c.lastMin)
+	if b.kind == zoomcache.F64 {
+		for k, x := range lo {
+			y, d := hi[k], x-last
+			last = x
+			le.PutUint64(lows[8*k:], uint64(d<<1^d>>63))
+			le.PutUint64(wide[8*k:], uint64(y-x))
+			b.low[k], b.high[k] = unkey64(x), unkey64(y)
+		}
+	} else {
+		for k, x := range lo {
+			y, d := hi[k], int16(x-last)
+			last = x
+			le.PutUint16(lows[2*k:], uint16(d<<1^d>>15))
+			le.PutUint16(wide[2*k:], uint16(y-x))
+			b.low[k], b.high[k] = float64(x), float64(y)
+		}
+	}
+	c.lastMin = b.key(last)
+}
+
+// unkey64 gives back what key64 has got.
+func unkey64(k int64) float64 { return math.Float64frombits(uint64(k ^ k>>63&math.MaxInt64)) }
+
+// partStep is how many bins sums.Parts takes at a time: there is room for as many behind the
+// last ones, whose parts do not count.
+const partStep = 4
+
+// parts adds mean and deviation of the bins [i, j), whose bounds low and high have.
+func (b *bands) parts(c *sheetChannel, i, j int) {
+	n, each := j-i, 1/float64(b.size)
+	all := (n + partStep - 1) &^ (partStep - 1)
+	means, devs := appendRoom(&c.mean, 2*all), appendRoom(&c.rms, 2*all)
+	c.mean, c.rms = c.mean[:len(c.mean)-2*(all-n)], c.rms[:len(c.rms)-2*(all-n)]
+	for k := sums.Parts(means, devs, b.low[:all], b.high[:all], b.sum[i:i+all], b.sq[i:i+all], each); k < n; k++ {
+		mean, dev := uint16(0), uint16(0)
+		if b.lo[i+k] != b.hi[i+k] {
+			mean, dev = partsOf(b.low[k], b.high[k], b.sum[i+k]*each, b.sq[i+k]*each)
+		}
+		binary.LittleEndian.PutUint16(means[2*k:], mean)
+		binary.LittleEndian.PutUint16(devs[2*k:], dev)
+	}
+}
