@@ -26,11 +26,11 @@ each packet, every further level one for two of the level below; farread info te
 many levels there are. One that the track has not got is refused.
 
 OUT's suffix, or --format, says how they are written:
-  .json   {"track", "level", "points": [{"t0", "t1", "entry", "exit", "min", "max",
-          "mean", "rms", "first", "last", "count"}]}: t0 and t1 in seconds, entry and
-          exit the sample offsets. What a summary has not got, and NaN, is null;
-          infinities are "inf" and "-inf". Of a multichannel track each point has
-          "channels", a list of such without times.
+  .json   {"track", "level", "utc_origin", "points": [{"t0", "t1", "entry", "exit", "min",
+          "max", "mean", "rms", "first", "last", "count"}]}: t0 and t1 in seconds since
+          utc_origin, which a file may lack, entry and exit the sample offsets. What a
+          summary has not got, and NaN, is null; infinities are "inf" and "-inf". Of a
+          multichannel track each point has "channels", a list of such without times.
   .csv    the same columns, a line for each point or channel
   .npy    with --width: f8 of (points, channels, 9): t0, t1, min, max, mean, count, rms,
           entry, exit

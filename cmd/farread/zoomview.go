@@ -77,7 +77,7 @@ func (x *zoomView) sink(out string) (sink.Sink, error) {
 }
 
 func (x *zoomView) copy(ctx context.Context, s sink.Sink, b bar) error {
-	return render.Points(s, x.k, x.level, x.format, func(put func(p *zoomindex.Point) error) error {
+	return render.Points(s, x.t.v.Header(), x.k, x.level, x.format, func(put func(p *zoomindex.Point) error) error {
 		some := false
 		err := x.t.v.EachSummary(ctx, x.k.Number, x.level, x.first, x.last, func(s *zoomcache.Summary) error {
 			some = true

@@ -29,6 +29,7 @@ type storedView struct {
 type viewed struct {
 	Track  int32            `json:"track"`
 	Level  int              `json:"level"`
+	Origin string           `json:"utc_origin"`
 	Points []map[string]any `json:"points"`
 }
 
@@ -63,6 +64,9 @@ func TestZoomViews(t *testing.T) {
 				}
 				args := []string{zoomFiles + "/" + x.File, "--track", strconv.Itoa(int(k.Track)), "--level", level}
 				got := viewOf(t, args...)
+				if (got.Origin == "") != (x.UTC == nil) {
+					t.Errorf("%v: origin %q, the file has %v", args, got.Origin, x.UTC)
+				}
 				if got.Track != k.Track || strconv.Itoa(got.Level) != level || len(got.Points) != want.Count || want.Count == 0 {
 					t.Errorf("%v: track %d level %d, %d points, want %d", args, got.Track, got.Level, len(got.Points), want.Count)
 					continue

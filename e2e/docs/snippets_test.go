@@ -3,6 +3,7 @@ package docs
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -25,11 +26,13 @@ import (
 	"github.com/farread/farread/internal/teststack"
 )
 
-// A snippet is a block of Go in a page, as a function.
+// A snippet is a block of Go in a page, as a function, or as declarations that those of
+// the page use.
 type snippet struct {
-	where   string
-	code    string
-	imports []string
+	where    string
+	code     string
+	imports  []string
+	declares bool
 }
 
 const module = "github.com/farread/farread"
@@ -39,14 +42,22 @@ var imported = map[string]string{
 	"farread": module, "objstore": module + "/objstore", "rangeio": module + "/rangeio", "formats": module + "/formats",
 	"b2nd": module + "/formats/b2nd", "bloscpack": module + "/formats/bloscpack", "blosc": module + "/formats/blosc",
 	"cframe": module + "/formats/cframe", "gulp": module + "/formats/gulp", "zoomcache": module + "/formats/zoomcache", "zoomindex": module + "/formats/zoomindex",
-	"gateway": module + "/gateway", "http": "net/http",
-	"zip": "archive/zip", "bytes": "bytes", "errors": "errors", "fmt": "fmt", "io": "io", "os": "os", "slog": "log/slog",
+	"gateway": module + "/gateway", "analyze": module + "/analyze", "http": "net/http", "sha256": "crypto/sha256",
+	"zip": "archive/zip", "bytes": "bytes", "context": "context", "errors": "errors", "fmt": "fmt", "io": "io", "iter": "iter", "maps": "maps", "os": "os",
+	"slices": "slices", "slog": "log/slog", "strings": "strings",
 }
 
 // wrap makes a function of a snippet: what it declares counts as used, and an error
 // that it leaves unchecked is returned.
 func wrap(where, text string, n int) (snippet, error) {
 	fail := func(err error) (snippet, error) { return snippet{}, fmt.Errorf("%s: %w", where, err) }
+	if f, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+text, 0); err == nil {
+		s := snippet{where: where, code: text + "\n", declares: true}
+		if s.imports, err = imports(f); err != nil {
+			return fail(err)
+		}
+		return s, nil
+	}
 	file := "package p\nfunc f() error {\n" + text + "\nreturn nil\n}\n"
 	f, err := parser.ParseFile(token.NewFileSet(), "", file, 0)
 	if err != nil {
@@ -64,6 +75,19 @@ func wrap(where, text string, n int) (snippet, error) {
 		}
 	}
 	s := snippet{where: where}
+	if s.imports, err = imports(f); err != nil {
+		return fail(err)
+	}
+	last := "return nil"
+	if slices.Contains(declared, "err") {
+		last = "return err"
+	}
+	s.code = fmt.Sprintf("func snippet%d(ctx context.Context) error {\n%s\n_ = []any{%s}\n%s\n}\n", n, text, strings.Join(declared, ", "), last)
+	return s, nil
+}
+
+// imports are the paths of the packages that a file uses.
+func imports(f *ast.File) (out []string, err error) {
 	used := map[string]bool{}
 	ast.Inspect(f, func(n ast.Node) bool {
 		if sel, ok := n.(*ast.SelectorExpr); ok {
@@ -79,16 +103,11 @@ func wrap(where, text string, n int) (snippet, error) {
 		}
 		path := imported[name]
 		if path == "" {
-			return fail(fmt.Errorf("which package is %s?", name))
+			return nil, fmt.Errorf("which package is %s?", name)
 		}
-		s.imports = append(s.imports, path)
+		out = append(out, path)
 	}
-	last := "return nil"
-	if slices.Contains(declared, "err") {
-		last = "return err"
-	}
-	s.code = fmt.Sprintf("func snippet%d(ctx context.Context) error {\n%s\n_ = []any{%s}\n%s\n}\n", n, text, strings.Join(declared, ", "), last)
-	return s, nil
+	return out, nil
 }
 
 // program is the program of all snippets.
@@ -105,6 +124,9 @@ func program(list []snippet) string {
 	}
 	b.WriteString(")\n\nfunc main() {\n\tok := true\n")
 	for i, s := range list {
+		if s.declares {
+			continue
+		}
 		fmt.Fprintf(&b, "\tif err := snippet%d(context.Background()); err != nil {\n\t\tok = false\n\t\tfmt.Printf(\"%s: %%v\\n\", err)\n\t}\n", i, s.where)
 	}
 	b.WriteString("\tif !ok {\n\t\tos.Exit(1)\n\t}\n}\n")
@@ -196,6 +218,12 @@ func TestSnippets(t *testing.T) {
 	t.Logf("filled and run in %v", time.Since(began).Round(time.Millisecond))
 }
 
+// numpy is an array as NumPy saves it.
+func numpy(dtype, shape string, items []byte) []byte {
+	head := "\x93NUMPY\x01\x00\x76\x00" + "{'descr': '" + dtype + "', 'fortran_order': False, 'shape': (" + shape + "), }"
+	return append([]byte(head+strings.Repeat(" ", 127-len(head))+"\n"), items...)
+}
+
 // inputs puts there what the snippets read.
 func inputs(t *testing.T, stack *teststack.Stack, env []string) {
 	t.Helper()
@@ -209,10 +237,7 @@ func inputs(t *testing.T, stack *teststack.Stack, env []string) {
 		}
 		write(t, filepath.Join(dir, "sunrise", fmt.Sprintf("%02d.jpg", i)), b.Bytes())
 	}
-	const shape = 48 * 240 * 320
-	head := "\x93NUMPY\x01\x00\x76\x00" + "{'descr': '<f4', 'fortran_order': False, 'shape': (48, 240, 320), }"
-	head += strings.Repeat(" ", 127-len(head)) + "\n"
-	write(t, filepath.Join(dir, "storm.npy"), append([]byte(head), make([]byte, 4*shape)...))
+	write(t, filepath.Join(dir, "storm.npy"), numpy("<f4", "48, 240, 320", make([]byte, 4*48*240*320)))
 	write(t, filepath.Join(dir, "day1.jsonl"), []byte(strings.Repeat("{\"status\":200}\n", 50_000)))
 	var z bytes.Buffer
 	w := zip.NewWriter(&z)
@@ -223,8 +248,19 @@ func inputs(t *testing.T, stack *teststack.Stack, env []string) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "archive.zip"), z.Bytes())
+	const days, lats = 365, 10
+	var times []byte
+	for i := range days {
+		times = binary.LittleEndian.AppendUint64(times, uint64(20089+i)) // 2025-01-01
+	}
+	write(t, filepath.Join(dir, "time.npy"), numpy("<M8[D]", "365,", times))
+	write(t, filepath.Join(dir, "lat.npy"), numpy("|u1", "10,", []byte{90, 80, 70, 60, 50, 40, 30, 20, 10, 0}))
+	write(t, filepath.Join(dir, "t2m.npy"), numpy("<f4", "365, 10", make([]byte, 4*days*lats)))
+	write(t, filepath.Join(dir, "wave.npy"), numpy("<i2", "100000,", make([]byte, 2*100_000)))
 	for _, args := range [][]string{
 		{"sunrise/", "s3://datasets/clips/sunrise.tar.gulp"}, {"storm.npy", "s3://datasets/arrays/storm.npy.b2nd"}, {"day1.jsonl", "s3://datasets/day1.blp"},
+		{"sunrise/", "s3://datasets/train/", "--format", "gulp"}, {"wave.npy", "s3://datasets/day.zoom", "--rate", "100"},
+		{"t2m.npy", "s3://datasets/t2m.b2nd", "--dims", "time,lat", "--coord", "time=time.npy", "--coord", "lat=lat.npy"},
 	} {
 		cmd := exec.CommandContext(t.Context(), farread, append([]string{"pack", "--quiet"}, args...)...)
 		cmd.Dir, cmd.Env = dir, env

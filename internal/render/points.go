@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/formats/zoomindex"
@@ -16,10 +17,10 @@ import (
 // Summaries are the formats that Points writes.
 func Summaries() []string { return []string{JSON, CSV, Text} }
 
-// Points writes points of a level of a track. each hands them over; a count below 0 is
-// not known.
-func Points(out io.Writer, k *zoomcache.Track, level int, format string, each func(put func(p *zoomindex.Point) error) error) error {
-	p := &pointWriter{w: bufio.NewWriterSize(out, FileBuffer), form: format, k: k, level: level}
+// Points writes points of a level of a track of the file of a header. each hands them
+// over; a count below 0 is not known.
+func Points(out io.Writer, h *zoomcache.Header, k *zoomcache.Track, level int, format string, each func(put func(p *zoomindex.Point) error) error) error {
+	p := &pointWriter{w: bufio.NewWriterSize(out, FileBuffer), form: format, h: h, k: k, level: level}
 	if err := p.begin(); err != nil {
 		return err
 	}
@@ -36,6 +37,7 @@ func Points(out io.Writer, k *zoomcache.Track, level int, format string, each fu
 type pointWriter struct {
 	w     *bufio.Writer
 	form  string
+	h     *zoomcache.Header
 	k     *zoomcache.Track
 	level int
 	n     int
@@ -53,6 +55,9 @@ func (p *pointWriter) begin() error {
 		p.buf = strconv.AppendInt(p.buf, int64(p.k.Number), 10)
 		p.buf = append(p.buf, `,"level":`...)
 		p.buf = strconv.AppendInt(p.buf, int64(p.level), 10)
+		if utc, ok := p.h.Origin.UTC(); ok {
+			p.buf = append(utc.AppendFormat(append(p.buf, `,"utc_origin":"`...), time.RFC3339Nano), '"')
+		}
 		p.buf = append(p.buf, `,"points":[`...)
 		return p.flush()
 	case CSV:

@@ -64,7 +64,7 @@ func View(ctx context.Context, w io.Writer, f Series, v *zoomindex.View, o ViewO
 		return o.plot(w, f, v)
 	case Npy, Dat, Peaks:
 	default:
-		return Points(w, o.Track, v.Level, o.Format, func(put func(p *zoomindex.Point) error) error {
+		return Points(w, f.Header(), o.Track, v.Level, o.Format, func(put func(p *zoomindex.Point) error) error {
 			for i := range v.Points {
 				if err := put(&v.Points[i]); err != nil {
 					return err
