@@ -4,11 +4,12 @@
 //
 // What happens to a block its info string says: go is a snippet that has to compile
 // and run, sh are commands that are run, console commands behind "$ " with the
-// output that is compared, json has to be JSON, hcl is held against the Terraform
-// module. Any other block needs a comment in the line before it, as does one of
+// output that is compared, python is run in one namespace for a page, after ">>> " with
+// its output compared, json has to be JSON, hcl is held against the Terraform module.
+// Any other block needs a comment in the line before it, as does one of
 // these that is an exception:
 //
-//	<!-- not run: WHY -->     commands that cannot run in a test
+//	<!-- not run: WHY -->     commands or Python that cannot run in a test
 //	<!-- text: WHAT -->       no commands at all
 //	<!-- masked: WHAT, … -->  what of a console's output differs from run to run
 package pages
@@ -121,12 +122,12 @@ func (b *Block) note(line string) {
 func (b *Block) Classified() error {
 	switch {
 	case b.IsText != "":
-		if b.Info == "sh" || b.Info == "console" || b.Info == "go" {
+		if b.Info == "sh" || b.Info == "console" || b.Info == "go" || b.Info == "python" {
 			return fmt.Errorf("a block of %q is no text", b.Info)
 		}
 	case b.Info == "console" && b.NotRun == "" && b.Commands() == nil:
 		return fmt.Errorf("a block of console without a line that begins with %q", "$ ")
-	case !slices.Contains([]string{"go", "sh", "console", "json", "hcl"}, b.Info):
+	case !slices.Contains([]string{"go", "sh", "console", "python", "json", "hcl"}, b.Info):
 		return fmt.Errorf("a block of %q, and no comment before it that says what it is: go doc ./internal/pages", b.Info)
 	case b.Masked != "" && b.Info != "console":
 		return fmt.Errorf("only a block of console has output that could be masked")
