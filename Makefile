@@ -238,6 +238,16 @@ wheel-test: build ## the wheel of this machine in a fresh venv reads files and t
 	@$(MAKE) wheel WHEELS=$$(go env GOHOSTOS)/$$(go env GOHOSTARCH)
 	scripts/wheel-test.sh dist/farread-*.whl
 
+# What make proof installs beside what it needs: torch, so that the notebook does not meet its stand-in.
+PROOF_WITH ?=
+
+.PHONY: proof
+proof: need-go ## a new user's way without Go, home or network: archive, quickstart, wheel, notebook; PROOF_WITH=torch
+	@[[ -x $(PYTHON) ]] || { echo "proof: no .venv: run 'make venv' first" >&2; exit 1; }
+	@$(MAKE) release RELEASE_TARGETS=$$(go env GOHOSTOS)/$$(go env GOHOSTARCH)
+	@$(MAKE) wheel WHEELS=$$(go env GOHOSTOS)/$$(go env GOHOSTARCH)
+	scripts/proof.sh dist/release/farread_*_$$(go env GOHOSTOS)_$$(go env GOHOSTARCH).tar.gz dist/farread-*.whl $(PROOF_WITH)
+
 .PHONY: browser
 # One file after the other: each has a browser of its own.
 browser: need-go ## the page in a real browser (needs Node, Chromium and .venv); BROWSER_REQUIRE=1: may not be skipped
@@ -257,7 +267,7 @@ e2e: need-go ## the scenarios on LocalStack in a container (needs Docker), or wh
 	cd e2e/aws && go test -count=1 -v -timeout=$(TIMEOUT) -tags e2e $(TESTFLAGS) | awk -f ../../scripts/counttests.awk
 
 .PHONY: docs-check
-docs-check: build ## what README and the help of commands show is run on the local cloud, its output compared; prints what takes how long
+docs-check: build ## what pages and the help of commands show is run on the local cloud, its output compared; prints what takes how long
 	cd e2e/docs && FARREAD_BIN=$(CURDIR)/bin go test -count=1 -timeout=$(TIMEOUT) -tags docs -run 'TestShell|TestConsole' $(TESTFLAGS)
 
 .PHONY: fixtures-check

@@ -43,7 +43,7 @@ func peersFrom() []struct{ name, reader, path string } {
 // afarPeers reads the same items from afar with all peers, cold: a point, a column through all
 // chunks, a plane, everything; and finds numbers of a sorted column by their values.
 func afarPeers(ctx context.Context, b *bench) ([]row, error) {
-	p, err := b.python(ctx, "far", "import blosc2, fsspec, aiohttp, zarr, obstore", farScript)
+	p, err := b.farPython(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +63,11 @@ func afarPeers(ctx context.Context, b *bench) ([]row, error) {
 	}
 	more, err := b.farSearch(ctx, p)
 	return append(rs, more...), err
+}
+
+// farPython starts the peers, or says why it cannot.
+func (b *bench) farPython(ctx context.Context) (*python, error) {
+	return b.python(ctx, "far", "import blosc2, fsspec, aiohttp, zarr, obstore", farScript)
 }
 
 // farFile writes an array, and its raw items for the peers.
@@ -195,6 +200,16 @@ func (b *bench) farRows(ctx context.Context, s *farServer, job string, ours func
 		our.sum, our.n, our.phases = crc32.ChecksumIEEE(got), int64(len(got)), c.Stats().Phases
 		return err
 	})
+	rs, err := b.farBeside(ctx, s, job, our, peer)
+	for i := range rs {
+		rs[i].note = fmt.Sprintf("%d phases, %s", our.phases, rs[i].note)
+	}
+	return rs, err
+}
+
+// farBeside measures a side of ours and each peer in turn. All must give the same bytes.
+func (b *bench) farBeside(ctx context.Context, s *farServer, job string, our *farSide, peer func(w *work, reader, url string) side) ([]row, error) {
+	url := "http://" + s.l.Addr().String() + "/"
 	works := make([]work, len(peersFrom()))
 	sides, all := make([]side, 1+len(works)), make([]*farSide, 1+len(works))
 	sides[0], all[0] = our.counted(s), our
@@ -213,7 +228,7 @@ func (b *bench) farRows(ctx context.Context, s *farServer, job string, ours func
 		}
 		x := all[i+1]
 		rs = append(rs, row{job: job + ": " + p.name, ours: ms(took[0]), peer: ms(took[i+1]), ratio: took[i+1].Seconds() / took[0].Seconds(),
-			note: fmt.Sprintf("%d phases, %d requests, %.2f MB; the peer %d, %.2f MB", our.phases, our.requests, float64(our.bytes)/1e6, x.requests, float64(x.bytes)/1e6)})
+			note: fmt.Sprintf("%d requests, %.2f MB; the peer %d, %.2f MB", our.requests, float64(our.bytes)/1e6, x.requests, float64(x.bytes)/1e6)})
 	}
 	return rs, nil
 }

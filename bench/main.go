@@ -150,6 +150,7 @@ func jobs() []job {
 		{name: "afar-many", run: afarMany},
 		{name: "afar-frames", run: afarFrames},
 		{name: "afar/peers", run: afarPeers},
+		{name: "afar/python", run: afarPython},
 		{name: "http2", run: http2},
 		{name: "disk-cache", run: diskCache},
 		{name: "cached-read", run: cachedRead},

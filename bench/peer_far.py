@@ -1,9 +1,11 @@
-"""python-blosc2's and zarr's side of reads from afar: one request a line on stdin, one JSON answer a line on stdout.
+"""python-blosc2's, zarr's and farread's own Python side of reads from afar: one request a line on stdin, one JSON answer a line on stdout.
 
 Each read opens the array anew, with clients and connections of its own; seconds are those of the clock, imports left out.
 Arguments are strings.
 """
 import json
+import os
+import subprocess
 import sys
 import time
 import zlib
@@ -28,7 +30,23 @@ def make(raw, dtype, shape, path, chunks, shards):
     return 0.001, data
 
 
+def use(program, package):
+    """Takes farread from a folder, and its program, which starts with a read of its own."""
+    os.environ |= {"FARREAD_BIN": program, "PYTHONPATH": package}
+    sys.path.insert(0, package)
+    global farread
+    import farread
+
+    farread.configure()
+    probe = np.zeros((0,))
+    np.save(os.path.join(os.path.dirname(program), "probe.npy"), probe)
+    farread.open(os.path.join(os.path.dirname(program), "probe.npy"))
+    return 0.001, probe
+
+
 def opened(reader, url):
+    if reader == "farread":
+        return farread.open(url)
     if reader == "blosc2":
         fsspec.spec.AbstractFileSystem.clear_instance_cache()
         fsspec.filesystem("http").clear_instance_cache()
@@ -45,6 +63,29 @@ def read(reader, url, index):
     return time.perf_counter() - start, out
 
 
+# What a program of its own needs for a read.
+FRESH = {
+    "farread": "import farread; a = farread.open(url)",
+    "blosc2": "import blosc2; a = blosc2.open(url, lazy=True, max_concurrency=64)",
+    "zarr": """import obstore.store, zarr
+zarr.config.set({"async.concurrency": 64})
+a = zarr.open_array(zarr.storage.ObjectStore(obstore.store.HTTPStore.from_url(url, client_options={"allow_http": True}), read_only=True), mode="r", zarr_format=3)""",
+}
+READ = """
+import json, sys
+import numpy as np
+out = np.asarray(a[tuple(slice(None) if k is None else k for k in json.loads(sys.argv[2]))])
+sys.stdout.buffer.write(out.tobytes())
+"""
+
+
+def fresh(reader, url, index):
+    """A slice by a Python that is started for it."""
+    start = time.perf_counter()
+    made = subprocess.run([sys.executable, "-c", "import sys; url = sys.argv[1]\n" + FRESH[reader] + READ, url, index], check=True, stdout=subprocess.PIPE)
+    return time.perf_counter() - start, np.frombuffer(made.stdout, np.uint8)
+
+
 def find(reader, url, low, high):
     """The items from low on and below high. Neither peer skips by values, so it reads all."""
     start = time.perf_counter()
@@ -53,7 +94,7 @@ def find(reader, url, low, high):
     return time.perf_counter() - start, out
 
 
-JOBS = {"make": make, "read": read, "find": find}
+JOBS = {"make": make, "use": use, "read": read, "fresh": fresh, "find": find}
 
 
 def main():

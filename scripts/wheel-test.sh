@@ -17,4 +17,6 @@ export FARREAD_LOCALCLOUD=$PWD/bin/localcloud FARREAD_BIN= PYTHONDONTWRITEBYTECO
 python=$PWD/$venv/bin/python
 cd python/tests
 "$python" -m pytest -q -p no:cacheprovider "$@" .
-"$python" -m mypy --strict --cache-dir "${TMPDIR:-/tmp}/farread-mypy" -p farread
+# The oldest Python that the wheel is for.
+"$python" -m mypy --strict --python-version 3.10 --cache-dir "${TMPDIR:-/tmp}/farread-mypy" -p farread
+"$python" -m vermin --quiet --no-tips --violations --target=3.10- --eval-annotations "$("$python" -c 'import farread; print(*farread.__path__)')"

@@ -21,8 +21,8 @@ import (
 	"github.com/farread/farread/internal/pages"
 )
 
-// TestShell runs the lines of every block of shell, a page's one after the other in one
-// folder, and of every command's help.
+// TestShell runs the lines of every block of shell and the blocks of Python, a page's one after
+// the other in one folder, and the lines of every command's help.
 func TestShell(t *testing.T) {
 	g := newGround(t)
 	upload(t, g.stack, filepath.Join(g.files, "day.wav"), "s3://uploads/day.wav")
@@ -51,14 +51,18 @@ func TestShell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	py := g.python(t)
 	for _, p := range list {
 		dir := g.folder(t)
 		for _, b := range p.Blocks {
-			if b.Info != "sh" || b.NotRun != "" {
-				continue
-			}
-			for _, line := range b.Commands() {
-				g.try(t, p.Where(&b), dir, line)
+			switch {
+			case b.NotRun != "":
+			case b.Info == "sh":
+				for _, line := range b.Commands() {
+					g.try(t, p.Where(&b), dir, line)
+				}
+			case b.Info == "python" && py != nil:
+				py.try(t, &p, &b, dir)
 			}
 		}
 	}

@@ -41,6 +41,7 @@ func (g *ground) weather(t *testing.T) {
 	g.must(t, "farread pack t2m.npy s3://arrays/t2m.b2nd --dims time,lat,lon --coord time=time.npy --coord lat=lat.npy --coord lon=lon.npy --attrs t2m.json --quiet")
 	g.must(t, "farread cp s3://arrays/t2m.b2nd s3://datasets/t2m.b2nd")
 	g.must(t, "farread cp s3://arrays/t2m.b2nd s3://arrays/u10.b2nd")
+	g.must(t, "farread cp s3://arrays/t2m.b2nd s3://climate/era5/t2m.b2nd && farread cp s3://arrays/t2m.b2nd s3://climate/era5/u10.b2nd")
 	g.must(t, "farread unpack s3://arrays/t2m.b2nd era5.zarr --group")
 	g.must(t, `find era5.zarr -type f | while read -r f; do farread cp "$f" "s3://climate/$f" || exit 1; done`)
 }

@@ -122,7 +122,7 @@ func (b *Block) note(line string) {
 func (b *Block) Classified() error {
 	switch {
 	case b.IsText != "":
-		if b.Info == "sh" || b.Info == "console" || b.Info == "go" {
+		if b.Info == "sh" || b.Info == "console" || b.Info == "go" || b.Info == "python" {
 			return fmt.Errorf("a block of %q is no text", b.Info)
 		}
 	case b.Info == "console" && b.NotRun == "" && b.Commands() == nil:
