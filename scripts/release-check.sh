@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Takes what `make release` made as a stranger would: release-check.sh VERSION DIR TARGETS.
-# It needs Go, and for arm64 qemu-user; with Docker the image is built and run by it.
+# It needs Go and Python, and for arm64 qemu-user; with Docker the image is built and run by
+# it, with Wine programs of Windows are started.
 set -euo pipefail
 version=$1 dir=$(realpath "$2") targets=$3
 cd "$(dirname "$0")/.."
-work=$(mktemp -d /tmp/farread-release.XXXXXX)
+work=$(mktemp -d "${TMPDIR:-/tmp}/farread-release.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 start=$SECONDS
 say() { printf 'release-check: %3d s: %s\n' $((SECONDS - start)) "$*"; }
@@ -14,24 +15,42 @@ fail() {
 }
 host=$(go env GOHOSTOS)/$(go env GOHOSTARCH)
 name=farread_${version#v}
+label() { echo "${name}_${1/\//_}"; }
 
 (cd "$dir" && sha256sum --quiet --check SHA256SUMS) || fail "SHA256SUMS does not hold"
 [[ $(grep -c . "$dir/SHA256SUMS") == $(find "$dir" -type f ! -name SHA256SUMS | wc -l) ]] || fail "SHA256SUMS lacks a file"
 
-# runs PROGRAM ARG...: a program of a target on this machine, with an empty home and nothing on PATH.
+# runs PROGRAM ARG...: a program of a target on this machine, with an empty home and the
+# system's own programs alone.
 emulate=()
 runs() { env -i HOME="$work/home" TMPDIR="$work/tmp" PATH=/usr/bin:/bin "${emulate[@]}" "$@"; }
-mkdir "$work/home" "$work/tmp"
+mkdir "$work/home" "$work/tmp" "$work/stranger"
 printf '0 1 2\n' >"$work/x.txt"
+go build -C scripts/release -o "$work/header" ./header
 
-check_linux() {
-    local root=$1 page
-    [[ $(runs "$root/farread" version) == *"${version}"* ]] || fail "$root/farread does not say that it is $version"
-    runs "$root/farread" pack --format bloscpack "$work/x.txt" "$work/x.blp" >/dev/null 2>&1 || fail "$root/farread packs nothing"
-    [[ $(runs "$root/farread" get "$work/x.blp" --item 0 -o -) == "0 1 2" ]] || fail "$root/farread does not read what it packed"
+# says PROGRAM HEAD: what a program is and, since linkers write it into the bytes, of which version.
+says() {
+    local head
+    head=$("$work/header" "$1")
+    [[ $head == "$2" ]] || fail "$1 is \"$head\", want \"$2\""
+    grep -aqF "$version" "$1" || fail "$1 does not have $version in it"
+}
+
+# starts PROGRAM: it tells its version, and reads what it packed. Lines of Windows end in \r\n.
+starts() {
+    [[ $(runs "$1" version) == *"$version"* ]] || fail "$1 does not say that it is $version"
+    (cd "$work" && runs "$1" pack --format bloscpack x.txt x.blp >/dev/null 2>&1) || fail "$1 packs nothing"
+    [[ $(cd "$work" && runs "$1" get x.blp --item 0 -o -) == "0 1 2" ]] || fail "$1 does not read what it packed"
     rm "$work/x.blp"
+}
+
+check_texts() {
+    local root=$1 page
     for page in farread farread-get farread-quickstart; do
         [[ -s $root/man/man1/$page.1 ]] || fail "$root has no page $page.1"
+    done
+    for page in INSTALL.md README.md CHANGELOG.md SECURITY.md LICENSE completion/{farread.bash,_farread,farread.fish,farread.ps1}; do
+        [[ -s $root/$page ]] || fail "$root has no $page"
     done
     bash -n "$root/completion/farread.bash" || fail "the completion for bash is no script"
     bash -c 'source "$1" && complete -p farread' _ "$root/completion/farread.bash" >/dev/null || fail "the completion for bash completes nothing"
@@ -51,52 +70,100 @@ check_lists() {
     [[ $(grep -c '^==== ' "$root/THIRD_PARTY_LICENSES") -gt 20 ]] || fail "$root has few licences"
 }
 
+# check_install runs the lines of INSTALL.md, as a new user would.
+check_install() {
+    local root=$1
+    cp "$dir/SHA256SUMS" "$dir/$(label "$host").tar.gz" "$work/stranger/"
+    awk '/^```/ {on = $0 == "```sh"; next} on' "$root/INSTALL.md" | sed "s/farread_[0-9.]*_linux_amd64/$(label "$host")/g" >"$work/install.sh"
+    (cd "$work/stranger" && runs bash -euo pipefail "$work/install.sh" >"$work/install.txt" 2>&1) || { cat "$work/install.txt" >&2 && fail "the lines of INSTALL.md fail"; }
+    [[ $(runs "$work/home/.local/bin/farread" version) == *"$version"* ]] || fail "INSTALL.md installs no farread"
+    [[ -s $work/home/.local/share/man/man1/farread-get.1 ]] || fail "INSTALL.md installs no manual"
+}
+
 IFS=, read -ra list <<<"$targets"
 for target in "${list[@]}"; do
-    label=$name"_"${target/\//_}
-    mkdir -p "$work/$label"
+    mkdir -p "$work/$(label "$target")"
     if [[ $target == windows/* ]]; then
-        python3 -m zipfile -e "$dir/$label.zip" "$work"
+        python3 -m zipfile -e "$dir/$(label "$target").zip" "$work"
     else
-        tar xzf "$dir/$label.tar.gz" -C "$work"
+        tar xzf "$dir/$(label "$target").tar.gz" -C "$work"
     fi
-    root=$work/$label
+    root=$work/$(label "$target") arch=${target#*/}
     program=$root/farread
-    [[ $target != windows/* ]] || program+=.exe
-    go version -m "$program" | grep -q "GOOS=${target%/*}\$" || fail "$program is not for $target"
-    go version -m "$program" | grep -q "GOARCH=${target#*/}\$" || fail "$program is not for $target"
+    case $target in
+    linux/*) head="linux $arch static" ;;
+    darwin/*) head="darwin $arch 12.0 $([[ $arch == arm64 ]] && echo signed || echo unsigned)" ;;
+    windows/*) head="windows $arch console" program+=.exe ;;
+    esac
+    says "$program" "$head"
+    if [[ $target != windows/* ]]; then
+        for part in localcloud fn-pack/bootstrap fn-zoom/bootstrap; do says "$root/$part" "$head"; done
+    fi
+    check_texts "$root"
     check_lists "$root"
     emulate=()
     if [[ $target == "$host" ]]; then
-        check_linux "$root"
-        runs "$root/farread" quickstart --once >"$work/quickstart.txt" 2>&1 || { cat "$work/quickstart.txt" >&2 && fail "the quickstart of $target failed"; }
-        say "$target: starts, packs, reads; quickstart with an empty home"
+        starts "$program"
+        check_install "$root"
+        say "$target: starts, packs, reads; installed and quickstart run by the lines of INSTALL.md, with an empty home"
     elif [[ $target == linux/arm64 ]] && emulate=("$(command -v qemu-aarch64 || command -v qemu-aarch64-static)"); then
-        check_linux "$root"
+        starts "$program"
         say "$target: starts, packs, reads (emulated)"
+    elif [[ $target == windows/amd64 ]] && emulate=(WINEDEBUG=-all WINEPREFIX="$work/wine" "$(command -v wine || command -v wine64)"); then
+        starts "$program"
+        emulate=()
+        say "$target: starts, packs, reads (by Wine)"
     else
         say "$target: read, not started here"
     fi
 done
+emulate=()
 
-# The same commit in another folder gives the same bytes.
+# Wheels: that of this machine in a new environment; of the others there are as many as systems.
+[[ $(find "$dir" -name 'farread-*.whl' | wc -l) == "${#list[@]}" ]] || fail "not one wheel for each of $targets"
+if [[ $targets == *"$host"* ]]; then
+    python3 -m venv "$work/venv"
+    "$work/venv/bin/pip" install -q --no-deps --no-index --find-links "$dir" "farread==${version#v}" || fail "pip takes no wheel of $dir"
+    [[ $(runs "$work/venv/bin/farread" version) == *"$version"* ]] || fail "the wheel has no farread that says that it is $version"
+    say "the wheel in a new environment: its program starts"
+fi
+
+# Functions: as Lambda takes them.
+for zip in "$dir"/fn-*.zip; do
+    [[ -e $zip ]] || continue
+    arch=${zip##*-}
+    [[ $(python3 -m zipfile -l "$zip" | awk 'NR > 1 {print $1}') == bootstrap ]] || fail "$zip has more than bootstrap"
+    python3 -m zipfile -e "$zip" "$work/fn"
+    says "$work/fn/bootstrap" "linux ${arch%.zip} static"
+done
+
+# The same commit in another folder gives the same bytes. The cache would bring what the first build made.
 git clone -q --local . "$work/again"
+again=()
+for target in linux/amd64 windows/amd64; do [[ ,$targets, != *,$target,* ]] || again+=("$target"); done
 if ! git diff --quiet HEAD; then
     say "the checkout has changes that are not committed: no second build is compared"
-elif [[ $targets == *"$host"* ]]; then
-    (cd "$work/again" && go run -C scripts/release . -root "$PWD" -version "$version" -targets "$host" 2>/dev/null)
-    label=$name"_"${host/\//_}.tar.gz
-    cmp "$dir/$label" "$work/again/dist/release/$label" || fail "a second build of $label differs"
-    say "a second build in another folder: the same bytes"
+elif [[ ${#again[@]} -gt 0 ]]; then
+    (
+        cd "$work/again"
+        [[ -n ${CI:-} ]] || export GOCACHE=$work/cache
+        go run -C scripts/release . -root "$PWD" -version "$version" -targets "$(IFS=,; echo "${again[*]}")" -functions="${RELEASE_FUNCTIONS:-true}" 2>/dev/null
+    )
+    for file in "$work/again/dist/release"/*; do
+        [[ $file == */SHA256SUMS ]] || cmp "$file" "$dir/$(basename "$file")" || fail "a second build of $(basename "$file") differs"
+    done
+    rm -rf "$work/cache"
+    say "a second build of ${again[*]} in another folder: the same bytes of $(grep -c . "$work/again/dist/release/SHA256SUMS") files"
 fi
 
 # The image: by Docker, or its root alone.
 image=$work/image root=$work/image/root
-scripts/image-root.sh "$work/${name}_${host/\//_}/farread" "$image"
+scripts/image-root.sh "$work/$(label "$host")/farread" "$image"
 cp "$work/x.txt" "$root/data/"
 inside() { env -i HOME=/tmp TMPDIR=/tmp "$(command -v chroot)" --userspec=65532:65532 "$root" /farread "$@"; }
 if timeout 20 docker version >/dev/null 2>&1; then
-    docker build -q -t farread-release-check "$image" >/dev/null
+    docker build -q -t farread-release-check --build-arg VERSION="$version" "$image" >/dev/null
+    [[ $(docker inspect -f '{{index .Config.Labels "org.opencontainers.image.version"}}' farread-release-check) == "$version" ]] || fail "the image has no label of its version"
     inside() { docker run --rm --network none --tmpfs /tmp farread-release-check "$@"; }
 elif [[ $EUID -ne 0 ]]; then
     inside() { fail "neither Docker nor root here to try the image"; }
@@ -115,12 +182,17 @@ fi
 # the cache of this machine, where they are there. CI, for which a third compilation is a
 # minute, only asks whether Go takes the module.
 go run -C scripts/release ./proxy -root "$work/again" -version "$version" -out "$work/proxy"
-get=(install "github.com/farread/farread/cmd/farread@$version")
+get=(install "github.com/farread/farread/cmd/farread@latest")
 [[ -z ${CI:-} ]] || get=(mod download "github.com/farread/farread@$version")
 GOBIN=$work/gobin GOMODCACHE=$work/modules GOFLAGS="-trimpath -modcacherw" CGO_ENABLED=0 GONOSUMDB=github.com/farread/farread \
     GOPROXY="file://$work/proxy,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)" \
     go "${get[@]}" 2>"$work/install.txt" || { cat "$work/install.txt" >&2 && fail "go ${get[*]} failed"; }
-[[ -n ${CI:-} || $("$work/gobin/farread" version) == *"$version"* ]] || fail "what go install made does not say that it is $version"
+if [[ -z ${CI:-} ]]; then
+    [[ $("$work/gobin/farread" version) == *"$version"* ]] || fail "what go install made does not say that it is $version"
+    # Alone it has no quickstart, and says where one is.
+    if (cd / && runs "$work/gobin/farread" quickstart --once) >"$work/alone.txt" 2>&1; then fail "a quickstart without its parts"; fi
+    grep -q 'unpack an archive of a release' "$work/alone.txt" || { cat "$work/alone.txt" >&2 && fail "farread alone does not say where its quickstart is"; }
+fi
 say "go ${get[*]}"
 
 if [[ -n ${MINIMUM:-} ]]; then

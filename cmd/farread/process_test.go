@@ -21,7 +21,7 @@ type process struct {
 func newProcess(t *testing.T, args ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.CommandContext(t.Context(), os.Args[0], args...), started: make(chan struct{}), ended: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), asProgram+"=1")
+	p.cmd.Env = append(os.Environ(), asProgram+"=1", "GOGC=100") // as users have it, whatever tests have
 	p.cmd.Stderr = &p.errs
 	return p
 }

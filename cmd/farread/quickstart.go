@@ -30,8 +30,9 @@ drawn as .png in slices/ in the folder of the run; with --once, only where --dir
 that folder.
 
 Nothing but loopback is used: no AWS account, no Docker. localcloud and the functions
-are taken from beside this program, or else built from the checkout it is started in,
-which takes about 70 s and 100 MB of downloads the first time.
+are taken from beside this program, as archives of releases have them, or else built from
+the checkout it is started in, which takes about 70 s and 100 MB of downloads the first
+time. There are none for Windows.
 
 With --json the report is JSON: {"uploads":n,"outputs":[{"key","format","source","uri",
 "size","ms", …}],"reads":[{"what","uri","requests","phases","bytes","payload","ms",

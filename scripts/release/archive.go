@@ -16,11 +16,14 @@ import (
 	"strings"
 )
 
-// archive makes the one of a system: farread_0.1.0_linux_amd64.tar.gz with one folder of
-// that name in it, or a .zip for Windows.
-func (r release) archive(ctx context.Context, t target, texts string) error {
-	name := "farread_" + strings.TrimPrefix(r.version, "v") + "_" + t.String()
-	root := filepath.Join(r.work, name)
+// label names a system's archive: farread_0.1.0_linux_amd64.
+func (r release) label(t target) string {
+	return "farread_" + strings.TrimPrefix(r.version, "v") + "_" + t.String()
+}
+
+// fill puts into a folder what the archive of a system has: texts, programs, lists of
+// their modules, and the terms of these.
+func (r release) fill(ctx context.Context, t target, root, texts string) error {
 	if err := os.CopyFS(root, os.DirFS(texts)); err != nil {
 		return err
 	}
@@ -42,9 +45,11 @@ func (r release) archive(ctx context.Context, t target, texts string) error {
 			return err
 		}
 	}
-	if err := notices(ctx, seen, filepath.Join(root, "THIRD_PARTY_LICENSES")); err != nil {
-		return err
-	}
+	return notices(ctx, seen, filepath.Join(root, "THIRD_PARTY_LICENSES"))
+}
+
+// archive packs a folder: a .tar.gz, or a .zip for Windows, with one folder of its name.
+func (r release) archive(t target, root, name string) error {
 	pack, end := r.tarball, ".tar.gz"
 	if t.os == "windows" {
 		pack, end = r.zipped, ".zip"
@@ -53,10 +58,7 @@ func (r release) archive(ctx context.Context, t target, texts string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(pack(f, root, name), f.Close()); err != nil {
-		return err
-	}
-	return os.RemoveAll(root)
+	return errors.Join(pack(f, root, name), f.Close())
 }
 
 // walk calls add for each file below root in the order of names, with its name below

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -45,6 +46,29 @@ func (r release) build(ctx context.Context, t target, dir string, list []program
 		c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOOS="+t.os, "GOARCH="+t.arch)
 		fmt.Fprintf(os.Stderr, "release: %s: %s\n", t, p.name)
 		if _, err := output(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// zips makes those of all functions as `make zip` does: fn-pack-arm64.zip. root has the
+// functions of the archive, which are not built again.
+func (r release) zips(ctx context.Context, t target, root string) error {
+	list, err := filepath.Glob("cmd/fn-*")
+	if err != nil {
+		return err
+	}
+	for _, dir := range list {
+		name := filepath.Base(dir)
+		p := program{name + "/bootstrap", ".", "./" + filepath.ToSlash(dir), functionTags}
+		if !slices.Contains(inside(t), p) {
+			if err := r.build(ctx, t, root, []program{p}); err != nil {
+				return err
+			}
+		}
+		zip := exec.CommandContext(ctx, "go", "run", "./scripts/fnzip", filepath.Join(r.out, name+"-"+t.arch+".zip"), filepath.Join(root, p.name))
+		if _, err := output(zip); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,7 @@
-// Command release makes what a release consists of, in one folder: an archive for each
-// system, a container's root, checksums of all, and lists of what is inside (SBOM).
+// Command release makes what a release consists of, in one folder: for each system an
+// archive, with lists of what is inside (SBOM), and a wheel; for Linux the zips of the
+// functions; checksums of all. Beside the folder, in dist/release-notes.md, lies what the
+// release's page says.
 //
 //	release -version v0.1.0 -out dist/release [-targets linux/amd64,linux/arm64]
 //
@@ -18,6 +20,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,10 +34,11 @@ var versions = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
 
 // A release is what the steps share.
 type release struct {
-	version string    // with its v
-	out     string    // where archives go
-	work    string    // where they are put together; removed at the end
-	when    time.Time // of all entries
+	version   string    // with its v
+	functions bool      // are made, too
+	out       string    // where archives go
+	work      string    // where they are put together; removed at the end
+	when      time.Time // of all entries
 }
 
 // A target is a system.
@@ -65,6 +69,7 @@ func run(ctx context.Context, args []string) (err error) {
 	out := f.String("out", "dist/release", "`folder` of the archives, made anew")
 	root := f.String("root", ".", "`folder` of the checkout")
 	list := f.String("targets", all, "systems, `os/arch,…`")
+	functions := f.Bool("functions", true, "zips of the functions, for Linux")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -74,11 +79,19 @@ func run(ctx context.Context, args []string) (err error) {
 	if !versions.MatchString(*version) {
 		return fmt.Errorf("-version %q is not of the form v1.2.3", *version)
 	}
+	log, err := os.ReadFile("CHANGELOG.md")
+	if err != nil {
+		return err
+	}
+	notes, err := notes(string(log), *version)
+	if err != nil {
+		return err
+	}
 	when, err := commitTime(ctx)
 	if err != nil {
 		return err
 	}
-	r := release{version: *version, out: *out, when: when}
+	r := release{version: *version, functions: *functions, out: *out, when: when}
 	if err := os.RemoveAll(r.out); err != nil {
 		return err
 	}
@@ -98,11 +111,58 @@ func run(ctx context.Context, args []string) (err error) {
 		if !ok {
 			return fmt.Errorf("-targets: %q is not of the form os/arch", name)
 		}
-		if err := r.archive(ctx, target{os, arch}, texts); err != nil {
+		if err := r.system(ctx, target{os, arch}, texts); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
+	if err := write(r.out+"-notes.md", []byte(notes)); err != nil {
+		return err
+	}
 	return checksums(r.out)
+}
+
+// notes are what the page of a release says: the overview that the changelog's part of the
+// version begins with, else all of it. A version without a part is an error.
+func notes(log, version string) (string, error) {
+	_, text, ok := strings.Cut(log, "\n## ["+strings.TrimPrefix(version, "v")+"]")
+	if !ok {
+		return "", fmt.Errorf("-version %s has no part in CHANGELOG.md", version)
+	}
+	_, text, _ = strings.Cut(text, "\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	if overview, _, _ := strings.Cut(text, "\n### "); strings.TrimSpace(overview) != "" {
+		text = overview
+	}
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	lines = slices.DeleteFunc(lines, func(l string) bool { return link.MatchString(l) })
+	// Pages of the checkout are elsewhere for a reader of the release.
+	text = strings.ReplaceAll(strings.TrimSpace(strings.Join(lines, "\n")), "](docs/", "](https://github.com/farread/farread/blob/"+version+"/docs/")
+	return text + "\n", nil
+}
+
+// link is the target of a reference, as at the end of the changelog.
+var link = regexp.MustCompile(`^\[[^]]+\]: `)
+
+// system makes all that is for one system.
+func (r release) system(ctx context.Context, t target, texts string) error {
+	name := r.label(t)
+	root := filepath.Join(r.work, name)
+	if err := r.fill(ctx, t, root, texts); err != nil {
+		return err
+	}
+	if err := r.archive(t, root, name); err != nil {
+		return err
+	}
+	wheel := exec.CommandContext(ctx, "go", "run", "./scripts/wheel", r.out, r.version, t.os+"/"+t.arch, filepath.Join(root, "farread"+t.exe()))
+	if _, err := output(wheel); err != nil {
+		return err
+	}
+	if r.functions && t.os == "linux" {
+		if err := r.zips(ctx, t, root); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(root)
 }
 
 // commitTime is that of the commit that is checked out, or SOURCE_DATE_EPOCH
@@ -147,6 +207,13 @@ func (r release) texts(ctx context.Context, dir string) error {
 			return err
 		}
 	}
+	page, err := os.ReadFile(filepath.Join("docs", "releases.md"))
+	if err != nil {
+		return err
+	}
+	if err := write(filepath.Join(dir, "INSTALL.md"), []byte(install(string(page)))); err != nil {
+		return err
+	}
 	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md"} {
 		b, err := os.ReadFile(name)
 		if err != nil {
@@ -158,6 +225,16 @@ func (r release) texts(ctx context.Context, dir string) error {
 	}
 	return nil
 }
+
+// install is the part of docs/releases.md that is about installing.
+func install(page string) string {
+	_, text, _ := strings.Cut(page, "\n## Install\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	return "# Install\n" + remark.ReplaceAllString(text, "")
+}
+
+// remark is one for tests of pages.
+var remark = regexp.MustCompile(`(?m)^<!-- .* -->\n`)
 
 // write writes a file and the folders above it.
 func write(name string, b []byte) error {

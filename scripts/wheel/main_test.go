@@ -173,7 +173,7 @@ func checkRecord(t *testing.T, files map[string]string) {
 func TestNames(t *testing.T) {
 	t.Parallel()
 	for from, want := range map[string]string{
-		"v0.1.0": "0.1.0", "v0.1.0-12-g0abc": "0.1.0.post12+g0abc", "v0.1.0-dirty": "0.1.0+dirty", "v0.1.0-1-gabc-dirty": "0.1.0.post1+gabc.dirty",
+		"v0.1.0": "0.1.0", "v0.1.0-12-g0abc": "0.1.0.post12+g0abc", "v0.1.0-dirty": "0.1.0+dirty", "v0.1.0-gabc-dirty": "0.1.0+gabc.dirty", "v0.2.0-rc.1": "0.2.0rc1", "v0.2.0-beta2-3-gabc": "0.2.0b2.post3+gabc", "v0.1.0-1-gabc-dirty": "0.1.0.post1+gabc.dirty",
 		"a99b4da6": "0.0.0.dev0+a99b4da6", "a99b4da6-dirty": "0.0.0.dev0+a99b4da6.dirty", "devel": "0.0.0.dev0+devel", "": "0.0.0.dev0",
 	} {
 		if got := pep440(from); got != want {

@@ -25,10 +25,11 @@ func platformTag(platform string) (string, error) {
 	return tag, nil
 }
 
-var described = regexp.MustCompile(`^v?(\d+\.\d+\.\d+)(?:-(\d+)-g([0-9a-f]+))?(-dirty)?$`)
+var described = regexp.MustCompile(`^v?(\d+\.\d+\.\d+)(?:-(alpha|beta|rc)\.?(\d+))?(?:(?:-(\d+))?-g([0-9a-f]+))?(-dirty)?$`)
 
 // pep440 spells a version of git describe as Python orders them: v0.1.0 is 0.1.0, five
-// commits behind it are 0.1.0.post5+gCOMMIT, and without a tag it is before all others.
+// commits behind it are 0.1.0.post5+gCOMMIT, v0.2.0-rc.1 is 0.2.0rc1, and what is no version
+// is before all others.
 func pep440(describe string) string {
 	m := described.FindStringSubmatch(describe)
 	if m == nil {
@@ -39,12 +40,17 @@ func pep440(describe string) string {
 		return "0.0.0.dev0+" + local
 	}
 	v := m[1]
-	var local []string
 	if m[2] != "" {
-		v += ".post" + m[2]
-		local = append(local, "g"+m[3])
+		v += map[string]string{"alpha": "a", "beta": "b", "rc": "rc"}[m[2]] + m[3]
 	}
 	if m[4] != "" {
+		v += ".post" + m[4]
+	}
+	var local []string
+	if m[5] != "" {
+		local = append(local, "g"+m[5])
+	}
+	if m[6] != "" {
 		local = append(local, "dirty")
 	}
 	if local != nil {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -22,6 +23,9 @@ type part struct {
 	name, module string
 	args         []string
 }
+
+// releases is where archives with all parts are.
+const releases = "https://github.com/farread/farread/releases"
 
 var parts = []part{
 	{"localcloud", "localcloud", []string{"."}},
@@ -52,15 +56,18 @@ func findParts(ctx context.Context, o Options, errw io.Writer) (string, error) {
 		return beside, nil
 	}
 	root := cmp.Or(stack.Checkout(o.Work), stack.Checkout(beside))
-	why := "there is no checkout of farread here to build from (run this in one, or `make build` there)"
-	if root != "" {
+	why := " (go install, pip and images bring farread alone): unpack an archive of a release, which has all of it (" + releases + "), or run this in a checkout"
+	switch {
+	case runtime.GOOS == "windows":
+		why = ", and there are none for Windows: run an archive for Linux in WSL (" + releases + ")"
+	case root != "":
 		if _, err := exec.LookPath("go"); err == nil {
 			bin := filepath.Join(root, "bin")
 			return bin, build(ctx, root, bin, parts, errw, o.Terminal)
 		}
-		why = "Go, to build from " + root + ", is not installed (https://go.dev/dl)"
+		why = ", and Go, to build from " + root + ", is not installed (https://go.dev/dl)"
 	}
-	return "", &problem{fmt.Sprintf("%s not found beside %s, and %s", strings.Join(names, " and "), program, why), fs.ErrNotExist}
+	return "", &problem{fmt.Sprintf("%s not found beside %s%s", strings.Join(names, " and "), program, why), fs.ErrNotExist}
 }
 
 // build makes the programs of a checkout as its Makefile does. Programs that are up to

@@ -416,7 +416,7 @@ func TestRefuses(t *testing.T) {
 		{Options{Port: 65536}, objstore.ErrInvalid, "--port 65536 is not in 1 to 65535"},
 		{Options{Dir: file}, objstore.ErrInvalid, "--dir: " + file + " is not a folder"},
 		{Options{Dir: "/sys/kernel/farread"}, fs.ErrPermission, "--dir: mkdir /sys/kernel/farread"},
-		{Options{Program: program, Work: other}, fs.ErrNotExist, "localcloud and fn-pack/bootstrap and fn-zoom/bootstrap not found beside " + program},
+		{Options{Program: program, Work: other}, fs.ErrNotExist, "localcloud and fn-pack/bootstrap and fn-zoom/bootstrap not found beside " + program + " (go install, pip and images bring farread alone): unpack an archive"},
 		{Options{Program: program, Work: filepath.Join(dir, "deep", "down")}, objstore.ErrUnavailable, "localcloud did not start: not today"},
 	} {
 		var out, errw bytes.Buffer
