@@ -24,6 +24,8 @@ type bands struct {
 	last    uint64
 	low     []float64 // memory for bounds as floats
 	high    []float64
+	means   []byte // memory for parts
+	devs    []byte
 }
 
 // columnar reports whether bands can have bins of a kind.
@@ -163,9 +165,9 @@ func (s *sheet) addBands(entry int64, b *bands, i, j int) {
 	}
 	s.gap = binary.AppendVarint(s.gap, entry-s.last-1) // the others are adjacent
 	clear(appendRoom(&s.gap, n-1))
-	clear(appendRoom(&s.short, n))
+	clear(roomFor(&s.short, n, 1))
 	if b.size <= 1<<7 {
-		for k, p := 0, appendRoom(&s.span, n); k < n; k++ {
+		for k, p := 0, roomFor(&s.span, n, 1); k < n; k++ {
 			p[k] = byte(b.size - 1)
 		}
 	} else {
@@ -177,7 +179,7 @@ func (s *sheet) addBands(entry int64, b *bands, i, j int) {
 	s.last = entry + int64(n*b.size) - 1
 	c := &s.ch[0]
 	if s.l.kind.Float() {
-		clear(appendRoom(&c.nan, n))
+		clear(roomFor(&c.nan, n, 1))
 	}
 	b.bounds(c, i, j)
 	b.parts(c, i, j)
@@ -186,7 +188,7 @@ func (s *sheet) addBands(entry int64, b *bands, i, j int) {
 // bounds adds the least values and the bands of the bins [i, j), and sets low and high.
 func (b *bands) bounds(c *sheetChannel, i, j int) {
 	n := j - i
-	lows, wide := appendRoom(&c.min, n*b.width), appendRoom(&c.max, n*b.width)
+	lows, wide := roomFor(&c.min, n, b.width), roomFor(&c.max, n, b.width)
 	lo, hi := b.lo[i:j], b.hi[i:j]
 	b.low, b.high = slices.Grow(b.low[:0], n+partStep)[:n], slices.Grow(b.high[:0], n+partStep)[:n]
 	le, last := binary.LittleEndian, b.signed(c.lastMin)
@@ -221,8 +223,8 @@ const partStep = 4
 func (b *bands) parts(c *sheetChannel, i, j int) {
 	n, each := j-i, 1/float64(b.size)
 	all := (n + partStep - 1) &^ (partStep - 1)
-	means, devs := appendRoom(&c.mean, 2*all), appendRoom(&c.rms, 2*all)
-	c.mean, c.rms = c.mean[:len(c.mean)-2*(all-n)], c.rms[:len(c.rms)-2*(all-n)]
+	b.means, b.devs = slices.Grow(b.means[:0], 2*all)[:2*all], slices.Grow(b.devs[:0], 2*all)[:2*all]
+	means, devs := b.means, b.devs
 	for k := sums.Parts(means, devs, b.low[:all], b.high[:all], b.sum[i:i+all], b.sq[i:i+all], each); k < n; k++ {
 		mean, dev := uint16(0), uint16(0)
 		if b.lo[i+k] != b.hi[i+k] {
@@ -231,4 +233,13 @@ func (b *bands) parts(c *sheetChannel, i, j int) {
 		binary.LittleEndian.PutUint16(means[2*k:], mean)
 		binary.LittleEndian.PutUint16(devs[2*k:], dev)
 	}
+	copy(roomFor(&c.mean, n, 2), means)
+	copy(roomFor(&c.rms, n, 2), devs)
+}
+
+// roomFor is appendRoom for n numbers of w bytes. The memory that it sets aside is what sheet.add
+// would, as it counts: when it reaches the bound, pages go into the file.
+func roomFor(p *[]byte, n, w int) []byte {
+	*p = slices.Grow(*p, w)
+	return appendRoom(p, n*w)
 }

@@ -41,7 +41,7 @@ const (
 	endOfBlock = 256
 	literals   = 257 // bytes, and the end of a block
 	symbols    = 286 // also the lengths of copies
-	maxCode    = 14  // bits; deflate has codes of up to 15
+	maxCode    = 15  // bits
 	maxCodeLen = 7   // longest code for lengths
 	leastCopy  = 3   // bytes
 	mostCopy   = 258
@@ -244,15 +244,24 @@ func (w *bitWriter) coded(c *code, p []byte) {
 		n &= 7
 	}
 	flush()
-	for ; len(p) >= 4; p = p[4:] { // 7 bits and four codes of 14 fit
+	for ; len(p) >= 4; p = p[4:] {
 		d, e, f, g := c.pair[p[0]], c.pair[p[1]], c.pair[p[2]], c.pair[p[3]]
 		// Only the last step waits for the codes before these four.
 		de, fg := uint(d&math.MaxUint8+e&math.MaxUint8), uint(f&math.MaxUint8+g&math.MaxUint8)
 		x := uint64(d>>8) | uint64(e>>8)<<(d&63)
 		x |= (uint64(f>>8) | uint64(g>>8)<<(f&63)) << (de & 63)
-		acc |= x << (n & 63)
-		n += de + fg
-		flush()
+		all := acc | x<<(n&63)
+		binary.LittleEndian.PutUint64(out[at:], all)
+		if n+de+fg >= 64 { // four of the longest codes
+			acc = x >> (64 - n)
+			n += de + fg - 64
+			at += 8
+			continue
+		}
+		acc, n = all, n+de+fg
+		at += int(n / 8)
+		acc >>= n &^ 7
+		n &= 7
 	}
 	for _, b := range p {
 		acc |= uint64(c.code[b]) << n
