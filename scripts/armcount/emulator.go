@@ -43,7 +43,7 @@ func readProgram(path string) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	text := f.Section(".text")
 	if text == nil {
 		return nil, errors.New("no text")

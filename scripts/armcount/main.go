@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +24,7 @@ func main() {
 	case len(os.Args) == 4 && os.Args[1] == "-work":
 		err = work(os.Args[2], os.Args[3])
 	case len(os.Args) <= 2:
-		err = report(context.Background(), strings.Join(os.Args[1:], ""))
+		err = report(context.Background(), os.Stdout, strings.Join(os.Args[1:], ""))
 	default:
 		err = errors.New("usage: armcount [PATTERN of jobs]")
 	}
@@ -33,8 +34,8 @@ func main() {
 	}
 }
 
-// report prints the table of the jobs whose name the pattern finds.
-func report(ctx context.Context, pattern string) error {
+// report writes the table of the jobs whose name the pattern finds.
+func report(ctx context.Context, w io.Writer, pattern string) error {
 	find, err := regexp.Compile(pattern)
 	if err != nil {
 		return err
@@ -47,38 +48,46 @@ func report(ctx context.Context, pattern string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	var programs [2]*program
 	for i, tags := range []string{"purego", ""} {
 		if programs[i], err = build(ctx, filepath.Join(dir, fmt.Sprint("arm", i)), tags); err != nil {
 			return err
 		}
 	}
-	fmt.Println("| job | instructions per KiB, Go | kernel | ratio | wrong guesses per KiB, Go | kernel |")
-	fmt.Println("| --- | --- | --- | --- | --- | --- |")
+	if _, err := fmt.Fprint(w, "| job | instructions per KiB, Go | kernel | ratio | wrong guesses per KiB, Go | kernel |\n| --- | --- | --- | --- | --- | --- |\n"); err != nil {
+		return err
+	}
 	for _, name := range jobNames() {
 		if !find.MatchString(name) {
 			continue
 		}
-		input := filepath.Join(dir, "input")
-		data, size, err := prepare(name)
-		if err != nil {
+		if err := line(ctx, w, e, programs, name, filepath.Join(dir, "input")); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if err := os.WriteFile(input, data, 0o600); err != nil {
-			return err
-		}
-		var t [2]tally
-		for i, p := range programs {
-			if t[i], err = e.run(ctx, p, name, input); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-		}
-		k := float64(size) / 1024
-		fmt.Printf("| %s | %.0f | %.0f | %.2f | %.1f | %.1f |\n", name, float64(t[0].instructions)/k, float64(t[1].instructions)/k,
-			float64(t[1].instructions)/float64(t[0].instructions), float64(t[0].wrong)/k, float64(t[1].wrong)/k)
 	}
 	return nil
+}
+
+// line writes the line of a job, whose input it writes to a file.
+func line(ctx context.Context, w io.Writer, e *emulator, programs [2]*program, job, input string) error {
+	data, size, err := prepare(job)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(input, data, 0o600); err != nil {
+		return err
+	}
+	var t [2]tally
+	for i, p := range programs {
+		if t[i], err = e.run(ctx, p, job, input); err != nil {
+			return err
+		}
+	}
+	k := float64(size) / 1024
+	_, err = fmt.Fprintf(w, "| %s | %.0f | %.0f | %.2f | %.1f | %.1f |\n", job, float64(t[0].instructions)/k, float64(t[1].instructions)/k,
+		float64(t[1].instructions)/float64(t[0].instructions), float64(t[0].wrong)/k, float64(t[1].wrong)/k)
+	return err
 }
 
 // build builds this program for arm64.

@@ -25,6 +25,9 @@ func TestCount(t *testing.T) {
 // TestJobs: each job can be prepared, and done.
 func TestJobs(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("encodes for a second under the race detector")
+	}
 	for _, name := range jobNames() {
 		data, size, err := prepare(name)
 		if err != nil || size != block {

@@ -56,7 +56,7 @@ var kinds = map[string]func() []byte{
 	},
 }
 
-func rng() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
+func rng() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) } //nolint:gosec // the same data each time
 
 // shuffled makes a block of items, bytes of one weight side by side.
 func shuffled(width int, item func(i int) uint64) []byte {
