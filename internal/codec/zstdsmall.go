@@ -26,10 +26,11 @@ const (
 // one table for all inputs, and the code itself is made of logarithms of counts. Positions
 // of matches count on from one input to the next, as in lz4Encoder. Nothing is allocated.
 type zstdSmallEncoder struct {
-	table [1 << zstdSmallLog]uint32 // position + 1, from base on
+	table [1 << zstdSmallLog]uint32 // positions, from base on
 	base  uint32
 	seqs  [zstdSmallMax / zstdSmallMatch]zstdSmallSeq
-	lits  [zstdSmallMax + 8]byte
+	lits  [zstdSmallMax]byte
+	huff  huffman
 	out   [2*zstdSmallMax + 256]byte // more than any frame, and its tables
 }
 
@@ -39,26 +40,26 @@ type zstdSmallSeq struct{ lit, offset, match uint32 }
 // zstdSmallMin to zstdSmallMax bytes.
 func (z *zstdSmallEncoder) encode(dst, src []byte) int {
 	seqs, lits := z.find(src)
-	p := append(z.out[:0], 0x28, 0xb5, 0x2f, 0xfd)
+	p := z.out[:]
+	head := copy(p, "\x28\xb5\x2f\xfd")
 	if n := len(src); n < 256 {
-		p = append(p, 0x20, byte(n)) // one segment, its length in one byte
+		head += copy(p[head:], []byte{0x20, byte(n)}) // one segment, its length in one byte
 	} else {
-		p = append(p, 0x60, byte(n-256), byte((n-256)>>8))
+		head += copy(p[head:], []byte{0x60, byte(n - 256), byte((n - 256) >> 8)})
 	}
-	head := len(p)
-	p = appendSmallLiterals(append(p, 0, 0, 0), lits)
-	p = z.appendSequences(p, seqs)
+	at := z.putLiterals(p, head+3, lits)
+	at = putSequences(p, at, seqs)
 	kind := uint32(2) // compressed
-	if len(p)-head-3 >= len(src) {
+	if at-head-3 >= len(src) {
 		// No block may be longer than the window (RFC 8878, 3.1.1.2.4), which is the content here.
-		p, kind = append(p[:head+3], src...), 0
+		at, kind = head+3+copy(p[head+3:], src), 0
 	}
-	if len(p) > len(dst) {
+	if at > len(dst) {
 		return 0
 	}
-	block := uint32(len(p)-head-3)<<3 | kind<<1 | 1 // the last one
+	block := uint32(at-head-3)<<3 | kind<<1 | 1 // the last one
 	p[head], p[head+1], p[head+2] = byte(block), byte(block>>8), byte(block>>16)
-	return copy(dst, p)
+	return copy(dst, p[:at])
 }
 
 // find splits src into sequences and literals, of which some follow the last sequence.
@@ -70,14 +71,16 @@ func (z *zstdSmallEncoder) find(src []byte) (seqs []zstdSmallSeq, lits []byte) {
 	base := z.base
 	z.base += uint32(len(src))
 	seqs, lits = z.seqs[:0], z.lits[:0]
-	lit, p := 0, 0
+	// An entry of an earlier input means position 0, so that whether there is a match is the
+	// only branch.
+	lit, p := 0, 1
 	for p+8 <= len(src) {
 		v := binary.LittleEndian.Uint64(src[p:])
 		entry := &z.table[(v<<24)*889523592379>>(64-zstdSmallLog)]
-		ref := int(int64(*entry) - int64(base) - 1)
-		*entry = base + uint32(p) + 1
-		if ref < 0 || (binary.LittleEndian.Uint64(src[ref:])^v)<<24 != 0 {
-			p += 1 + (p-lit)>>6
+		ref := max(int(int32(*entry-base)), 0)
+		*entry = base + uint32(p)
+		if (binary.LittleEndian.Uint64(src[ref:])^v)<<24 != 0 {
+			p += 1 + (p-lit)>>4
 			continue
 		}
 		n := zstdSmallMatch + matchLen8(src, p+zstdSmallMatch, ref+zstdSmallMatch, len(src))
@@ -92,155 +95,209 @@ func (z *zstdSmallEncoder) find(src []byte) (seqs []zstdSmallSeq, lits []byte) {
 	return seqs, append(lits, src[lit:]...)
 }
 
-// appendSmallLiterals writes the literals as they are, or in a Huffman code if that is shorter.
-func appendSmallLiterals(p, lits []byte) []byte {
-	from := len(p)
-	if q, ok := appendHuffman(append(p, 0, 0, 0), lits); ok && len(q)-from < 1+len(lits) {
-		head := uint32(len(q)-from-3)<<14 | uint32(len(lits))<<4 | 2 // one stream
-		q[from], q[from+1], q[from+2] = byte(head), byte(head>>8), byte(head>>16)
-		return q
+// putLiterals writes the literals as they are, or in a Huffman code if that is shorter.
+// Like all that write here it begins at p[at], and returns where it ends.
+func (z *zstdSmallEncoder) putLiterals(p []byte, at int, lits []byte) int {
+	if end, ok := z.huff.put(p, at+3, lits); ok && end-at < 1+len(lits) {
+		head := uint32(end-at-3)<<14 | uint32(len(lits))<<4 | 2 // one stream
+		p[at], p[at+1], p[at+2] = byte(head), byte(head>>8), byte(head>>16)
+		return end
 	}
 	if len(lits) < 32 {
-		p = append(p, byte(len(lits)<<3))
+		p[at] = byte(len(lits) << 3)
+		at++
 	} else {
-		p = append(p, byte(len(lits)<<4)|1<<2, byte(len(lits)>>4))
+		p[at], p[at+1] = byte(len(lits)<<4)|1<<2, byte(len(lits)>>4)
+		at += 2
 	}
-	return append(p, lits...)
+	return at + copy(p[at:], lits)
 }
 
-// appendHuffman writes the description of a code and the coded literals. It returns false
+// put writes the description of a code and the coded literals. It returns false
 // if they do not become shorter, as far as it looked.
-func appendHuffman(p, lits []byte) ([]byte, bool) {
-	var count [256]uint16
-	for _, b := range lits {
-		count[b]++
-	}
-	last := 255
-	for count[last] == 0 {
-		last--
-	}
-	var code [256]uint16 // length in bits 0 to 3, the code above
-	if last < 3 || int(count[last]) == len(lits) || len(lits) < 32 {
-		return nil, false
-	}
-	var weights [256]byte
-	bitsOfAll, ok := huffmanWeights(&count, last, len(lits), &weights, &code)
-	if !ok || bitsOfAll/8+16 >= len(lits) { // 16: no table is shorter, whatever it holds
-		return nil, false
-	}
-	from := len(p)
-	p = appendWeights(append(p, 0), weights[:last])
-	if n := len(p) - from - 1; n > 127 {
-		return nil, false
-	} else {
-		p[from] = byte(n)
-	}
-	w := bitsAppender{p: p}
-	i := len(lits)
-	for ; i >= 5; i -= 5 { // of at most 9 bits each
-		for _, b := range [5]byte{lits[i-1], lits[i-2], lits[i-3], lits[i-4], lits[i-5]} {
-			w.add(uint64(code[b]>>4), uint(code[b]&15))
-		}
-		w.flush()
-	}
-	for ; i > 0; i-- {
-		w.add(uint64(code[lits[i-1]]>>4), uint(code[lits[i-1]]&15))
-	}
-	return w.close(), true
-}
-
-// huffmanWeights makes a complete code: of each symbol the length is the logarithm of its
-// part, rounded up, and what is left by that goes to those which were rounded up most.
-func huffmanWeights(count *[256]uint16, last, total int, weights *[256]byte, code *[256]uint16) (bitsOfAll int, ok bool) {
-	var symbols, lengths [256]byte
-	n, longest := 0, 0
-	left := 1 << zstdWeights // of the code space, in units of the shortest part
-	for s, c := range count[:last+1] {
-		symbols[n&255] = byte(s)
-		n += int(-uint32(c) >> 31) // without a branch, which would be guessed wrong often
-	}
-	for i, s := range symbols[:n] {
-		c := int32(count[s])
-		l := bits.Len32(uint32(total)) - bits.Len32(uint32(c))
-		l += int(uint32(c<<l-int32(total)) >> 31)
-		lengths[i] = byte(l)
-		longest = max(longest, l)
-		left -= 1 << (zstdWeights - l)
-	}
-	if longest >= zstdWeights {
+func (h *huffman) put(p []byte, at int, lits []byte) (int, bool) {
+	if len(lits) < 32 {
 		return 0, false
 	}
-	for least := 3; left > 0; least = max(least-1, 2) { // a part of 3/4 or more of the shorter code's, then any
-		for i, s := range symbols[:n] {
-			l := lengths[i]
-			if room := 1 << (zstdWeights - l); room <= left && l > 1 && 2*(int(count[s])<<l) >= least*total {
-				lengths[i]--
-				left -= room
-			}
-		}
-		if least == 2 {
-			break
-		}
+	clear(h.count[:])
+	for _, b := range lits {
+		h.count[b]++
 	}
-	for left > 0 { // what is rare is shortened last
-		before := left
-		for i := range n {
-			if room := 1 << (zstdWeights - lengths[i]); room <= left && lengths[i] > 1 {
-				lengths[i]--
-				left -= room
-			}
+	last := 255
+	for h.count[last] == 0 {
+		last--
+	}
+	if last < 3 || int(h.count[last]) == len(lits) {
+		return 0, false
+	}
+	// No table is shorter than 16 bytes, whatever it holds.
+	if bitsOfAll, ok := h.lengths(last, len(lits)); !ok || bitsOfAll/8+16 >= len(lits) {
+		return 0, false
+	}
+	h.assign()
+	end := putWeights(p, at+1, h.weights[:last])
+	if end-at-1 > 127 {
+		return 0, false
+	}
+	p[at], at = byte(end-at-1), end
+	var q bitQueue
+	i := len(lits)
+	for ; i >= 6; i -= 6 { // of at most 9 bits each
+		six := lits[i-6:][:6]
+		for k := 5; k >= 0; k-- {
+			c := h.code[six[k]]
+			q = q.add(uint64(c>>4), uint(c&15))
 		}
-		if left == before {
+		q, at = q.flush(p, at)
+	}
+	for ; i > 0; i-- {
+		c := h.code[lits[i-1]]
+		q = q.add(uint64(c>>4), uint(c&15))
+	}
+	return q.close(p, at), true
+}
+
+// huffman is a code in the making. Its memory is used again, and not cleared where that is
+// not needed.
+type huffman struct {
+	count   [256]uint16
+	symbols [256]byte // those that are there
+	n       int
+	alike   [zstdSmallMax + 1]uint16 // by count: how many symbols have it, then their group
+	groups  [huffmanGroups]huffmanGroup
+	k       int // groups
+	weights [256]byte
+	code    [256]uint16 // length in bits 0 to 3, the code above
+}
+
+// huffmanGroups is more than there are counts that add up to zstdSmallMax.
+const huffmanGroups = 32
+
+// A huffmanGroup is n symbols that are there as often as each other. The first of them,
+// short in number, have a code that is a bit shorter.
+type huffmanGroup struct{ count, n, length, short int }
+
+// lengths chooses the lengths of a complete code: of each symbol the logarithm of its part,
+// rounded up, and what is left by that goes to those which were rounded up most. Symbols that
+// are alike are dealt with at once. It returns how many bits the code takes.
+func (h *huffman) lengths(last, total int) (bitsOfAll int, ok bool) {
+	most := h.group(last)
+	left := 1 << zstdWeights // of the code space, in units of the shortest part
+	h.k = 0
+	for c := most; c > 0; c-- {
+		n := int(h.alike[c])
+		if n == 0 {
+			continue
+		}
+		l := bits.Len(uint(total)) - bits.Len(uint(c))
+		if c<<l < total {
+			l++
+		}
+		if l >= zstdWeights {
 			return 0, false
 		}
+		left -= n << (zstdWeights - l)
+		h.groups[h.k&(huffmanGroups-1)], h.alike[c] = huffmanGroup{count: c, n: n, length: l}, uint16(h.k)
+		h.k++
 	}
-	longest = int(slices.Max(lengths[:n]))
+	groups := h.groups[:h.k]
+	// Parts of 3/4 or more of the shorter code's become whole, then those of 1/2, then any.
+	for part := 3; left > 0 && part > -zstdWeights; part-- {
+		for i := range groups {
+			if g := &groups[i]; g.length > 1 && 2*g.count<<g.length >= part*total {
+				left -= g.shorten(left)
+			}
+		}
+	}
+	for i := range groups {
+		bitsOfAll += groups[i].count * (groups[i].n*groups[i].length - groups[i].short)
+	}
+	return bitsOfAll, left == 0
+}
+
+// group lists the symbols up to the last, and counts those that are there as often as each
+// other. It returns the most that one is there.
+func (h *huffman) group(last int) int {
+	n, most := 0, uint16(0)
+	for s, c := range h.count[:last+1] {
+		h.symbols[n&255] = byte(s)
+		n += int(-uint32(c) >> 31) // without a branch, which would be guessed wrong often
+		most = max(most, c)
+	}
+	h.n = n
+	clear(h.alike[:most+1])
+	for _, s := range h.symbols[:n] {
+		h.alike[h.count[s]]++
+	}
+	return int(most)
+}
+
+// shorten makes the codes of a group a bit shorter, of all symbols or as many as there is
+// room for. It returns how much of the code space that took.
+func (g *huffmanGroup) shorten(left int) int {
+	room := zstdWeights - g.length
+	n := min(g.n, left>>room)
+	if n == g.n {
+		g.length--
+	} else if n > 0 {
+		g.short = n // for good: what is left is less than room
+	}
+	return n << room
+}
+
+// assign makes weights and codes of the lengths.
+func (h *huffman) assign() {
+	longest, groups := 0, h.groups[:h.k]
+	for i := range groups {
+		longest = max(longest, groups[i].length)
+	}
 	var start [zstdWeights + 2]uint16
-	for i, s := range symbols[:n] {
-		w := longest + 1 - int(lengths[i])
-		weights[s] = byte(w)
-		start[w+1] += 1 << (w - 1)
-		bitsOfAll += int(lengths[i]) * int(count[s])
+	for i := range groups {
+		g := &groups[i]
+		w := longest + 1 - g.length
+		start[w+1] += uint16(g.n-g.short) << (w - 1)
+		if g.short > 0 {
+			start[w+2] += uint16(g.short) << w
+		}
 	}
 	for w := 1; w < len(start); w++ {
 		start[w] += start[w-1]
 	}
-	for i, s := range symbols[:n] {
-		w := weights[s]
-		code[s] = start[w]>>(w-1)<<4 | uint16(lengths[i])
+	clear(h.weights[:])
+	for _, s := range h.symbols[:h.n] {
+		g := &h.groups[h.alike[h.count[s]]&(huffmanGroups-1)]
+		l := g.length
+		if g.short > 0 {
+			g.short--
+			l--
+		}
+		w := longest + 1 - l
+		h.weights[s] = byte(w)
+		h.code[s] = start[w]>>(w-1)<<4 | uint16(l)
 		start[w] += 1 << (w - 1)
 	}
-	return bitsOfAll, true
 }
 
-// bitsAppender writes bits, the lowest first, for a reader that begins at their end.
-type bitsAppender struct {
-	p    []byte
-	bits uint64
-	n    uint
+// A bitQueue holds bits that are not written yet, the first in the lowest place, for a reader
+// that begins at their end. It is small enough to be kept in registers.
+type bitQueue struct {
+	v uint64
+	n uint
 }
 
-func (w *bitsAppender) add(v uint64, n uint) {
-	w.bits |= v << (w.n & 63)
-	w.n += n
-}
+func (q bitQueue) add(v uint64, n uint) bitQueue { return bitQueue{q.v | v<<(q.n&63), q.n + n} }
 
-// flush leaves less than 8 bits.
-func (w *bitsAppender) flush() {
-	w.p = binary.LittleEndian.AppendUint64(w.p, w.bits)
-	w.p = w.p[:len(w.p)-8+int(w.n/8)]
-	w.bits >>= w.n &^ 7
-	w.n &= 7
+// flush leaves less than 8 bits. It writes up to 8 bytes.
+func (q bitQueue) flush(p []byte, at int) (bitQueue, int) {
+	binary.LittleEndian.PutUint64(p[at:], q.v)
+	return bitQueue{q.v >> (q.n &^ 7 & 63), q.n & 7}, at + int(q.n>>3)
 }
 
 // close adds the bit that marks the end.
-func (w *bitsAppender) close() []byte {
-	w.add(1, 1)
-	w.flush()
-	if w.n > 0 {
-		w.p = append(w.p, byte(w.bits))
-	}
-	return w.p
+func (q bitQueue) close(p []byte, at int) int {
+	rest, at := q.add(1, 1).flush(p, at)
+	p[at] = byte(rest.v)
+	return at + int((rest.n+7)>>3)
 }
 
 // fseEncoder is a table for coding by one distribution.
@@ -296,15 +353,14 @@ func (t *fseEncoder) begin(s byte) uint32 {
 	return uint32(t.states[int32((n<<16-uint32(x.bits))>>n)+x.find])
 }
 
-func (t *fseEncoder) next(w *bitsAppender, state uint32, s byte) uint32 {
+func (t *fseEncoder) next(q bitQueue, state uint32, s byte) (bitQueue, uint32) {
 	x := t.symbol[s]
 	n := uint(int32(state)+x.bits) >> 16
-	w.add(uint64(state)&(1<<n-1), n)
-	return uint32(t.states[int32(state>>n)+x.find])
+	return q.add(uint64(state)&(1<<n-1), n), uint32(t.states[int32(state>>(n&31))+x.find])
 }
 
-func (t *fseEncoder) end(w *bitsAppender, state uint32) {
-	w.add(uint64(state)&(1<<t.log-1), t.log)
+func (t *fseEncoder) end(q bitQueue, state uint32) bitQueue {
+	return q.add(uint64(state)&(1<<t.log-1), t.log)
 }
 
 const smallSymbols = 53 // the largest number of symbols of a distribution
@@ -328,7 +384,7 @@ func smallCodes(base uint32, single int, extra ...uint8) (codes []smallCode) {
 // zstdSmallTables are those for all inputs.
 type zstdSmallTables struct {
 	lit, offset, match *fseEncoder
-	weights            *fseEncoder
+	weights            weightEncoder
 	litCodes           []smallCode
 	matchCodes         []smallCode
 	weightsHead        []byte    // describes it
@@ -353,7 +409,7 @@ var zstdSmallShared = sync.OnceValue(func() *zstdSmallTables {
 		match:      newFSEEncoder(6, append(ml, -1, -1, -1, -1, -1, -1, -1)),
 		litCodes:   smallCodes(0, 16, 1, 1, 1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9),
 		matchCodes: smallCodes(3, 32, 1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 7, 8, 9),
-		weights:    newFSEEncoder(6, weightParts), weightsHead: appendDistribution(nil, 6, weightParts),
+		weights:    newWeightEncoder(), weightsHead: distribution(6, weightParts),
 	}
 	of := func(codes []smallCode, v int) byte {
 		i := len(codes) - 1
@@ -371,10 +427,11 @@ var zstdSmallShared = sync.OnceValue(func() *zstdSmallTables {
 	return t
 })
 
-// appendDistribution describes a distribution none of whose parts is 0.
-func appendDistribution(p []byte, log uint, norm []int16) []byte {
-	w := bitsAppender{p: p}
-	w.add(uint64(log-5), 4)
+// distribution describes a distribution none of whose parts is 0.
+func distribution(log uint, norm []int16) []byte {
+	var q bitQueue
+	p, at := make([]byte, 2*len(norm)+8), 0
+	q = q.add(uint64(log-5), 4)
 	left, threshold, n := 1<<log+1, 1<<log, log+1
 	for _, count := range norm {
 		most := 2*threshold - 1 - left
@@ -387,76 +444,95 @@ func appendDistribution(p []byte, log uint, norm []int16) []byte {
 		if v < most {
 			k--
 		}
-		w.add(uint64(v), k)
+		q = q.add(uint64(v), k)
 		for left < threshold {
 			n, threshold = n-1, threshold>>1
 		}
-		w.flush()
+		q, at = q.flush(p, at)
 	}
-	if w.n > 0 {
-		w.p = append(w.p, byte(w.bits))
-	}
-	return w.p
+	p[at] = byte(q.v)
+	return p[:at+int((q.n+7)>>3)]
 }
 
-// appendWeights writes at least three weights by two states in turn.
-func appendWeights(p, weights []byte) []byte {
-	shared := zstdSmallShared()
-	t := shared.weights
-	w := bitsAppender{p: append(p, shared.weightsHead...)}
-	i := len(weights)
-	var a, b uint32
-	if i%2 == 1 {
-		a, b = t.begin(weights[i-1]), t.begin(weights[i-2])
-		a = t.next(&w, a, weights[i-3])
-		i -= 3
-	} else {
-		b, a = t.begin(weights[i-1]), t.begin(weights[i-2])
-		i -= 2
-	}
-	for ; i > 0; i -= 2 {
-		b = t.next(&w, b, weights[i-1])
-		a = t.next(&w, a, weights[i-2])
-		if w.n > 48 {
-			w.flush()
+// weightEncoder is an fseEncoder of weights with a step for each state and weight: the next
+// state in bits 0 to 5, how many bits are written in 6 to 8, and these above.
+type weightEncoder struct {
+	steps [16][64]uint16
+	first [16]uint16
+}
+
+func newWeightEncoder() (w weightEncoder) {
+	t := newFSEEncoder(6, weightParts)
+	for s := range weightParts {
+		w.first[s] = uint16(t.begin(byte(s)) & 63)
+		for state := range uint32(64) {
+			q, next := t.next(bitQueue{}, 64|state, byte(s))
+			w.steps[s][state] = uint16(next&63) | uint16(q.n)<<6 | uint16(q.v)<<9
 		}
 	}
-	w.flush()
-	t.end(&w, b)
-	t.end(&w, a)
-	return w.close()
+	return w
 }
 
-// appendSequences codes sequences by the tables that the format defines. Offsets are never
-// those that repeat: in short inputs they hardly do.
-func (z *zstdSmallEncoder) appendSequences(p []byte, seqs []zstdSmallSeq) []byte {
-	p = append(p, byte(len(seqs))) // fewer than 128
-	if len(seqs) == 0 {
-		return p
+func (w *weightEncoder) next(q bitQueue, state uint16, weight byte) (bitQueue, uint16) {
+	x := w.steps[weight&15][state&63]
+	return q.add(uint64(x>>9), uint(x>>6&7)), x
+}
+
+// putWeights writes at least three weights by two states in turn.
+func putWeights(p []byte, at int, weights []byte) int {
+	shared := zstdSmallShared()
+	t := &shared.weights
+	var q bitQueue
+	at += copy(p[at:], shared.weightsHead)
+	i := len(weights)
+	var a, b uint16
+	if i%2 == 1 {
+		a, b = t.first[weights[i-1]&15], t.first[weights[i-2]&15]
+		q, a = t.next(q, a, weights[i-3])
+		i -= 3
+	} else {
+		b, a = t.first[weights[i-1]&15], t.first[weights[i-2]&15]
+		i -= 2
 	}
+	for ; i > 1; i -= 2 {
+		q, b = t.next(q, b, weights[i-1])
+		q, a = t.next(q, a, weights[i-2])
+		if q.n > 48 {
+			q, at = q.flush(p, at)
+		}
+	}
+	q, at = q.flush(p, at)
+	return q.add(uint64(b&63), 6).add(uint64(a&63), 6).close(p, at)
+}
+
+// putSequences codes sequences by the tables that the format defines. Offsets are never
+// those that repeat: in short inputs they hardly do.
+func putSequences(p []byte, at int, seqs []zstdSmallSeq) int {
+	p[at] = byte(len(seqs)) // fewer than 128
+	if len(seqs) == 0 {
+		return at + 1
+	}
+	p[at+1] = 0
+	at += 2
 	t := zstdSmallShared()
-	w := bitsAppender{p: append(p, 0)}
+	var q bitQueue
 	var lit, offset, match uint32
 	for i, s := range slices.Backward(seqs) {
 		l, m, o := t.codesOf(s)
 		if i == len(seqs)-1 {
 			match, offset, lit = t.match.begin(m), t.offset.begin(o), t.lit.begin(l)
 		} else {
-			offset = t.offset.next(&w, offset, o)
-			match = t.match.next(&w, match, m)
-			lit = t.lit.next(&w, lit, l)
-			w.flush()
+			q, offset = t.offset.next(q, offset, o)
+			q, match = t.match.next(q, match, m)
+			q, lit = t.lit.next(q, lit, l)
 		}
 		lc, mc := t.litCodes[l], t.matchCodes[m]
-		w.add(uint64(s.lit-lc.base), uint(lc.extra))
-		w.add(uint64(s.match-mc.base), uint(mc.extra))
-		w.add(uint64(s.offset+3)-1<<o, uint(o))
-		w.flush()
+		q = q.add(uint64(s.lit-lc.base), uint(lc.extra)).add(uint64(s.match-mc.base), uint(mc.extra)) // of at most 9 bits each
+		q, at = q.add(uint64(s.offset+3)-1<<o, uint(o)).flush(p, at)
 	}
-	t.match.end(&w, match)
-	t.offset.end(&w, offset)
-	t.lit.end(&w, lit)
-	return w.close()
+	q = t.match.end(q, match)
+	q = t.offset.end(q, offset)
+	return t.lit.end(q, lit).close(p, at)
 }
 
 func (t *zstdSmallTables) codesOf(s zstdSmallSeq) (lit, match, offset byte) {
