@@ -295,9 +295,9 @@ func (q bitQueue) flush(p []byte, at int) (bitQueue, int) {
 
 // close adds the bit that marks the end.
 func (q bitQueue) close(p []byte, at int) int {
-	q, at = q.add(1, 1).flush(p, at)
-	p[at] = byte(q.v)
-	return at + int((q.n+7)>>3)
+	rest, at := q.add(1, 1).flush(p, at)
+	p[at] = byte(rest.v)
+	return at + int((rest.n+7)>>3)
 }
 
 // fseEncoder is a table for coding by one distribution.
