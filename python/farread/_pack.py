@@ -228,7 +228,8 @@ def _json(path: Path, attrs: Mapping[str, Any]) -> Path:
             return x.tolist()
         raise _errors.Invalid(f"pack: an attribute of {type(x).__name__}: want numbers, texts, lists and dicts")
 
-    path.write_text(json.dumps(dict(attrs), default=plain))
+    # NaN and infinities, as NetCDF has them, are no JSON: they become texts, as in Zarr.
+    path.write_text(json.dumps(json.loads(json.dumps(dict(attrs), default=plain), parse_constant=str)))
     return path
 
 

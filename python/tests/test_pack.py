@@ -36,9 +36,9 @@ def test_arrays(x: object, tmp_path: Path) -> None:
 
 def test_s3(cloud: str, cube: np.ndarray) -> None:
     uri = cloud + "new/cube.b2nd"
-    farread.pack(cube, uri, dims=["t", "y", "x"], attrs={"n": np.int64(3)}, coords={"t": np.arange(60.0)}, chunks=(8, 32, 80), blocks=(4, 16, 40), codec="zstd-1")
+    farread.pack(cube, uri, dims=["t", "y", "x"], attrs={"n": np.int64(3), "missing": np.float32("nan"), "range": [-np.inf, 1.5]}, coords={"t": np.arange(60.0)}, chunks=(8, 32, 80), blocks=(4, 16, 40), codec="zstd-1")
     a = farread.open(uri)
-    assert np.array_equal(a, cube) and a.dims == ("t", "y", "x") and a.attrs == {"n": 3} and a.chunks == (8, 32, 80)
+    assert np.array_equal(a, cube) and a.dims == ("t", "y", "x") and a.attrs == {"n": 3, "missing": "NaN", "range": ["-Infinity", 1.5]} and a.chunks == (8, 32, 80)
     with pytest.raises(farread.Exists, match="overwrite=True"):
         farread.pack(cube, uri)
     farread.pack(cube[:2], uri, overwrite=True)
