@@ -229,6 +229,10 @@ soak-serve: need-go ## mixed load on the gateway over a source that fails, for S
 bench-serve: need-go ## farread serve beside nginx, go-pmtiles and Zarr stores (needs nginx, wrk and .venv; 4 minutes)
 	cd bench && go run . -rows '^serve-' -rounds $(or $(ROUNDS),5)
 
+.PHONY: stores
+stores: build ## other S3 servers, tried by doctor and a round trip, into docs/stores.md (a quarter of an hour, 1 GB of downloads; not in CI)
+	scripts/stores.sh $(STORES)
+
 .PHONY: venv
 venv: ## .venv with the reference readers for peers (Python 3.11, downloads)
 	scripts/venv.sh

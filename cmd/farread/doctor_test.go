@@ -2,14 +2,20 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/farread/farread/cmd/farread/internal/doctor"
+	"github.com/farread/farread/e2e/scenario"
+	"github.com/farread/farread/internal/pages"
 	"github.com/farread/farread/internal/teststack"
 )
 
@@ -27,9 +33,102 @@ func TestDoctorInS3(t *testing.T) {
 	if err := json.Unmarshal([]byte(run(t, "doctor", "s3://data/", "--json")), &r); err != nil || r.Count(doctor.Bad) > 0 || len(r.Findings) < 20 {
 		t.Errorf("%v: %+v", err, r)
 	}
+	asThePage(t, "versitygw", &r)
 	if r := (runner{}).run(t, "doctor", "s3://none/"); r.code != exitNotFound || !strings.Contains(r.stdout, "bad      write") {
 		t.Errorf("no bucket: %+v", r)
 	}
+}
+
+// asThePage compares what was found with the table of docs/stores.md.
+func asThePage(t *testing.T, store string, r *doctor.Report) {
+	t.Helper()
+	const name = "docs/stores.md"
+	list, err := pages.All(scenario.Root(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(list, func(p pages.Page) bool { return p.Name == name })
+	head, cells := list[i].Column(store)
+	b, err := os.ReadFile(filepath.Join(scenario.Root(t), "localcloud", "go.mod"))
+	if module := "versity/versitygw v" + strings.TrimPrefix(head, store+" ") + "\n"; err != nil || !strings.Contains(string(b), module) {
+		t.Errorf("%s has a column %q; in localcloud/go.mod is no %q (%v): run make stores", name, head, module, err)
+	}
+	seen := 0
+	for _, f := range r.Findings {
+		if cell, told := cells[f.Check]; told {
+			seen++
+			if strings.Trim(cell, "*") != string(f.Level) {
+				t.Errorf("%s at %s: %s %q, and in %s %q", f.Check, store, f.Level, f.Seen, name, cell)
+			}
+		}
+	}
+	if seen < 18 {
+		t.Errorf("%d checks are in the table of %s", seen, name)
+	}
+}
+
+// TestDoctorInParts: uploads in parts are tried as such: a store that refuses them is found out, and so is one that
+// takes only parts of one length.
+func TestDoctorInParts(t *testing.T) {
+	s := cloudHere(t, teststack.Options{Buckets: []string{"data"}})
+	for name, c := range map[string]struct {
+		refuse func(r *http.Request) bool
+		want   []string
+	}{
+		"no uploads in parts": {func(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Query().Has("uploads") },
+			[]string{"bad upload in parts", "skipped copy of parts", "skipped If-None-Match, in parts", "skipped If-Match, in parts"}},
+		"no copies": {func(r *http.Request) bool { return r.Header.Get("X-Amz-Copy-Source") != "" },
+			[]string{"bad copy of parts"}},
+		"no conditional writes": {func(r *http.Request) bool {
+			return r.Method != http.MethodGet && (r.Header.Get("If-None-Match") != "" || r.Header.Get("If-Match") != "")
+		}, []string{"bad If-None-Match on writes", "bad If-None-Match, several at once", "bad If-Match on writes", "bad If-Match, several at once",
+			"bad If-None-Match, in parts", "bad If-Match, in parts", "warning If-Match on deletes"}},
+		"parts of one length": {func(r *http.Request) bool { // but the last
+			return r.Method == http.MethodPut && r.URL.Query().Get("partNumber") == "2" && r.ContentLength == 8<<20
+		}, []string{"bad upload in parts", "skipped copy of parts", "skipped If-None-Match, in parts", "skipped If-Match, in parts"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("AWS_ENDPOINT_URL", refusing(t, s.Endpoint, c.refuse))
+			var r doctor.Report
+			res := runner{}.run(t, "doctor", "s3://data/", "--json")
+			if err := json.Unmarshal([]byte(res.stdout), &r); err != nil {
+				t.Fatalf("%v: %+v", err, res)
+			}
+			var got []string
+			for _, f := range r.Findings {
+				if f.Level != doctor.OK && f.Level != doctor.Note {
+					got = append(got, string(f.Level)+" "+f.Check)
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// refusing is a store before another one, which does not do some of what is asked.
+func refusing(t *testing.T, endpoint string, refuse func(r *http.Request) bool) string {
+	t.Helper()
+	to, err := url.Parse(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
+		p.SetURL(to)
+		p.Out.Host = p.In.Host // it is signed
+	}}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if refuse(r) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.WriteHeader(http.StatusNotImplemented)
+			_, _ = io.WriteString(w, "<Error><Code>NotImplemented</Code><Message>not here</Message></Error>")
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
 }
 
 // TestDoctorReads: of a plain HTTP server an object is read, and one without ranges is not fit.

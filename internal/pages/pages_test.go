@@ -375,6 +375,22 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// TestColumn: a column is found by the beginning of its head, and ends with its table.
+func TestColumn(t *testing.T) {
+	t.Parallel()
+	p, err := Parse("x.md", "| a | b |\n| - | - |\n| one | 1 |\n\n| check | aa 1.2 | bb 3 |\n| --- | --- | --- |\n| two | ok | **bad** |\n| three | – | ok |\n\n| two | x | y |\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, cells := p.Column("bb")
+	if want := map[string]string{"two": "**bad**", "three": "ok"}; head != "bb 3" || !maps.Equal(cells, want) {
+		t.Errorf("%q %q", head, cells)
+	}
+	if head, cells := p.Column("cc"); head != "" || cells != nil {
+		t.Errorf("%q %q", head, cells)
+	}
+}
+
 // TestDependencies: the table of dependencies in docs/design.md has every module that
 // the library and its programs require themselves.
 func TestDependencies(t *testing.T) {

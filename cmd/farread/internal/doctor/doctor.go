@@ -70,6 +70,7 @@ type Options struct {
 type check struct {
 	name  string
 	means string // if it fails
+	unfit string // if the store refuses the request, where that means something else
 	try   func(ctx context.Context) (Level, string, error)
 }
 
@@ -82,6 +83,8 @@ type patient struct {
 	made   map[string]bool // keys that may be there
 	probe  objstore.Info   // the object that is read
 	data   []byte          // of probe: all of it, or nil if it is not ours
+	long   bool            // there is an object that was sent in parts
+	copies bool            // the store copies parts
 }
 
 // cleanTime is how long removing what was written may take once the run was ended.
@@ -146,7 +149,11 @@ func (p *patient) run(ctx context.Context, c *check) error {
 			f.Level = Bad
 		}
 	}
-	if f.Level == Bad || f.Level == Warning {
+	switch {
+	case f.Level != Bad && f.Level != Warning:
+	case c.unfit != "" && errors.Is(err, objstore.ErrInvalid):
+		f.Means = c.unfit
+	default:
 		f.Means = c.means
 	}
 	p.tell(f)

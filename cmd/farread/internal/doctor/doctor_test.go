@@ -114,7 +114,7 @@ func TestFlaws(t *testing.T) {
 		level  doctor.Level
 		checks []string
 	}{
-		"conditions": {doctor.Bad, []string{"If-None-Match on writes", "If-None-Match, several at once", "If-Match on writes", "If-Match, several at once", "If-None-Match, in parts"}},
+		"conditions": {doctor.Bad, []string{"If-None-Match on writes", "If-None-Match, several at once", "If-Match on writes", "If-Match, several at once", "If-None-Match, in parts", "If-Match, in parts"}},
 		"racy":       {doctor.Bad, []string{"If-None-Match, several at once", "If-Match, several at once"}},
 		"metadata":   {doctor.Bad, []string{"metadata"}},
 		"suffix":     {doctor.Warning, []string{"range from the end"}},

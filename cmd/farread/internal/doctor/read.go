@@ -19,16 +19,16 @@ import (
 // reads are the checks of reading. They begin with what finds the object.
 func (p *patient) reads() []check {
 	list := []check{
-		{"range", "nothing can be read: farread asks for ranges only", p.ranged},
-		{"range behind the end", "reading on in a file that grows may fail", p.behind},
-		{"range from the end", "a file is opened with one request more", p.suffix},
-		{"ETag", "a file that is replaced while it is read cannot be told from the old one by a strong ETag; by its date it can", p.tagged},
-		{"If-Match on reads", "a file that is replaced while it is read may give bytes of both", p.pinned},
-		{"latency", "", p.latency},
-		{"16 requests at a time", "slow bulk reads", p.together},
+		{"range", "nothing can be read: farread asks for ranges only", "", p.ranged},
+		{"range behind the end", "reading on in a file that grows may fail", "", p.behind},
+		{"range from the end", "a file is opened with one request more", "", p.suffix},
+		{"ETag", "a file that is replaced while it is read cannot be told from the old one by a strong ETag; by its date it can", "", p.tagged},
+		{"If-Match on reads", "a file that is replaced while it is read may give bytes of both", "nothing can be read", p.pinned},
+		{"latency", "", "", p.latency},
+		{"16 requests at a time", "slow bulk reads", "", p.together},
 	}
 	if p.o.ReadOnly {
-		return append([]check{{"find", "nothing can be read", p.find}}, list...)
+		return append([]check{{"find", "nothing can be read", "", p.find}}, list...)
 	}
 	return list
 }

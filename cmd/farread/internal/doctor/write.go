@@ -18,27 +18,34 @@ import (
 // begins are the checks before those of reading: they make the object that is read.
 func (p *patient) begins() []check {
 	return []check{
-		{"look", "no object can be told from one that is not there: jobs that look whether an output exists fail", p.look},
-		{"write", "nothing can be packed", p.write},
-		{"metadata", "outputs of farread's jobs are not known as such: they may be taken for uploads", p.metadata},
-		{"clock", "signatures are refused once the clocks are 15 minutes apart", p.clock},
-		{"versions", "", p.versions},
+		{"look", "no object can be told from one that is not there: jobs that look whether an output exists fail", "", p.look},
+		{"write", "nothing can be packed", "", p.write},
+		{"metadata", "outputs of farread's jobs are not known as such: they may be taken for uploads", "", p.metadata},
+		{"clock", "signatures are refused once the clocks are 15 minutes apart", "", p.clock},
+		{"versions", "", "", p.versions},
 	}
 }
+
+// What it means that a store refuses a condition.
+const (
+	noPack   = "packing fails; with --force it overwrites what is there, so let one writer at a time pack to a name"
+	noAppend = "appends fail; pack the whole again"
+)
 
 // writes are the checks of writing.
 func (p *patient) writes() []check {
 	return []check{
-		{"If-None-Match on writes", "an output that somebody else has just made is overwritten", p.absent},
-		{"If-None-Match, several at once", "two writers of one output may both think that they made it; let one writer at a time pack to a name", p.raceAbsent},
-		{"If-Match on writes", "appends may lose what another one appended meanwhile; let one writer at a time append to a file", p.replace},
-		{"If-Match, several at once", "of appends at the same time one may be lost; let one writer at a time append to a file", p.raceReplace},
-		{"upload in parts", "nothing longer than 5 MiB can be written", p.parts},
-		{"If-None-Match, in parts", "an output of more than 5 MiB that somebody else has just made is overwritten", p.partsAbsent},
-		{"copy of parts", "an append sends the whole file again", p.splice},
-		{"list", "folders are not found as they are", p.list},
-		{"delete", "outputs of uploads that are gone stay", p.remove},
-		{"If-Match on deletes", "an output that was replaced in the same moment may be removed; farread looks first, which leaves a short gap", p.removeIf},
+		{"If-None-Match on writes", "an output that somebody else has just made is overwritten", noPack, p.absent},
+		{"If-None-Match, several at once", "two writers of one output may both think that they made it; let one writer at a time pack to a name", noPack, p.raceAbsent},
+		{"If-Match on writes", "appends may lose what another one appended meanwhile; let one writer at a time append to a file", noAppend, p.replace},
+		{"If-Match, several at once", "of appends at the same time one may be lost; let one writer at a time append to a file", noAppend, p.raceReplace},
+		{"upload in parts", "nothing longer than 13 MiB can be written", "", p.parts},
+		{"copy of parts", "appends to files of more than 5 MiB fail; or if nothing is copied, send the whole file again", "", p.splice},
+		{"If-None-Match, in parts", "an output of more than 13 MiB that somebody else has just made is overwritten", noPack, p.partsAbsent},
+		{"If-Match, in parts", "appends to files of more than 5 MiB may lose what another one appended meanwhile; let one writer at a time append to a file", noAppend, p.partsReplace},
+		{"list", "folders are not found as they are", "", p.list},
+		{"delete", "outputs of uploads that are gone stay", "", p.remove},
+		{"If-Match on deletes", "an output that was replaced in the same moment may be removed; farread looks first, which leaves a short gap", "", p.removeIf},
 	}
 }
 
@@ -271,19 +278,88 @@ func (p *patient) raceReplace(ctx context.Context) (Level, string, error) {
 	})
 }
 
-// long is the length of an object of two parts.
-const long = objstore.HeadSize + 1<<20
+// What S3 gets in parts: a driver sends up to 13 MiB by one PUT. The parts have 5, 8 and 1 MiB,
+// or with a copy 5, 6 and 1, since not every store takes parts of different lengths.
+const (
+	long   = objstore.HeadSize + 9<<20
+	middle = 6 << 20
+	end    = 1 << 20
+)
 
 func (p *patient) parts(ctx context.Context) (Level, string, error) {
 	key, data := p.key("parts"), noise(long, 7)
 	if _, err := p.put(ctx, key, data, objstore.PutOptions{}); err != nil {
 		return "", "", err
 	}
-	return OK, "6 MiB in two parts", p.holds(ctx, key, data)
+	p.long = true
+	return OK, "14 MiB in parts of 5, 8 and 1", p.holds(ctx, key, data)
+}
+
+// spliced writes an object in parts, the second of which the store copies, and returns its bytes
+// and how many of them were copied.
+func (p *patient) spliced(ctx context.Context, key string, seed uint32, o objstore.PutOptions) (data []byte, copied int64, err error) {
+	src, err := objstore.Open(ctx, p.b, p.dir+"parts", objstore.OpenOptions{})
+	if err != nil {
+		return nil, 0, err
+	}
+	part, err := io.ReadAll(src.NewReader(ctx, objstore.ReadOptions{Len: middle}))
+	if err != nil {
+		return nil, 0, err
+	}
+	data = slices.Concat(noise(objstore.HeadSize, seed), part, noise(end, seed+1))
+	w, err := p.b.Create(ctx, key, o)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer w.Abort()
+	if _, err := w.Write(data[:objstore.HeadSize]); err != nil {
+		return nil, 0, err
+	}
+	if copied, err = objstore.Splice(ctx, w, src, objstore.Range{Len: middle}); err != nil {
+		return nil, 0, err
+	}
+	if _, err := w.Write(data[len(data)-end:]); err != nil {
+		return nil, 0, err
+	}
+	_, err = w.Commit(ctx)
+	return data, copied, err
+}
+
+func (p *patient) splice(ctx context.Context) (Level, string, error) {
+	if !p.long {
+		return Skipped, noParts, nil
+	}
+	key := p.key("copied")
+	data, n, err := p.spliced(ctx, key, 9, objstore.PutOptions{})
+	switch {
+	case err != nil:
+		return "", "", err
+	case n == 0:
+		return Warning, "the store copies nothing", nil
+	}
+	p.copies = true
+	return OK, "6 MiB without sending them", p.holds(ctx, key, data)
+}
+
+// noParts is why what needs an object in parts could not be tried.
+const noParts = "there are no uploads in parts"
+
+// inParts writes an object in parts. What the store can copy is not sent.
+func (p *patient) inParts(ctx context.Context, key string, seed uint32, o objstore.PutOptions) (data []byte, err error) {
+	if p.copies {
+		data, _, err = p.spliced(ctx, key, seed, o)
+		return data, err
+	}
+	data = noise(long, seed)
+	_, err = p.put(ctx, key, data, o)
+	return data, err
 }
 
 func (p *patient) partsAbsent(ctx context.Context) (Level, string, error) {
-	_, err := p.put(ctx, p.dir+"parts", noise(long, 8), objstore.PutOptions{IfAbsent: true})
+	if !p.long {
+		return Skipped, noParts, nil
+	}
+	_, err := p.inParts(ctx, p.dir+"parts", 20, objstore.PutOptions{IfAbsent: true})
 	switch {
 	case err == nil:
 		return Bad, "an object that was there was overwritten", nil
@@ -293,36 +369,27 @@ func (p *patient) partsAbsent(ctx context.Context) (Level, string, error) {
 	return "", "", err
 }
 
-func (p *patient) splice(ctx context.Context) (Level, string, error) {
-	src, err := objstore.Open(ctx, p.b, p.dir+"parts", objstore.OpenOptions{})
+func (p *patient) partsReplace(ctx context.Context) (Level, string, error) {
+	key := p.dir + "parts"
+	if !p.long {
+		return Skipped, noParts, nil
+	}
+	in, err := p.b.Head(ctx, key)
 	if err != nil {
 		return "", "", err
 	}
-	key := p.key("copied")
-	w, err := p.b.Create(ctx, key, objstore.PutOptions{IfAbsent: true})
+	data, err := p.inParts(ctx, key, 30, objstore.PutOptions{IfMatch: in.ETag})
 	if err != nil {
-		return "", "", err
+		return "", "", fmt.Errorf("with the right ETag: %w", err)
 	}
-	defer w.Abort()
-	head := noise(objstore.HeadSize, 9)
-	if _, err := w.Write(head); err != nil {
-		return "", "", err
+	_, err = p.inParts(ctx, key, 40, objstore.PutOptions{IfMatch: in.ETag})
+	switch {
+	case err == nil:
+		return Bad, "an object with another ETag was overwritten", nil
+	case errors.Is(err, objstore.ErrChanged):
+		return OK, "what has another ETag stays", p.holds(ctx, key, data)
 	}
-	copied, err := objstore.Splice(ctx, w, src, objstore.Range{Len: objstore.HeadSize})
-	if err != nil {
-		return Warning, "", err
-	}
-	if _, err := w.Commit(ctx); err != nil {
-		return Warning, "", err
-	}
-	if copied == 0 {
-		return Warning, "the store copies nothing", nil
-	}
-	whole, err := io.ReadAll(src.NewReader(ctx, objstore.ReadOptions{Len: objstore.HeadSize}))
-	if err != nil {
-		return "", "", err
-	}
-	return OK, "5 MiB without sending them", p.holds(ctx, key, append(head, whole...))
+	return "", "", err
 }
 
 // names are odd ones, in the order of their bytes.
