@@ -91,6 +91,7 @@ def on_files(files, config):
         if file.src_uri.endswith(".ipynb"):
             files.remove(file)
             text, pictures, place.outputs[file.src_uri[:-5] + "md"] = notebook.convert(Path(file.abs_src_path).read_text(encoding="utf-8"), file.src_uri[:-6])
+            text += f"\n[The notebook itself]({place.repository}/blob/{REF}/docs/{file.src_uri})\n"
             made = File.generated(config, file.src_uri[:-5] + "md", content=text)
             files.append(made)
             for uri, content in pictures.items():
