@@ -282,6 +282,26 @@ e2e: need-go ## the scenarios on LocalStack in a container (needs Docker), or wh
 docs-check: build ## what pages and the help of commands show is run on the local cloud, its output compared; prints what takes how long
 	cd e2e/docs && FARREAD_BIN=$(CURDIR)/bin go test -count=1 -timeout=$(TIMEOUT) -tags docs -run 'TestShell|TestConsole' $(TESTFLAGS)
 
+.PHONY: site
+site: ## dist/site: the pages as a site (needs Python; .site by scripts/site-venv.sh, which downloads)
+	@scripts/site-venv.sh
+	@rm -rf dist/site
+	NO_MKDOCS_2_WARNING=1 .site/bin/mkdocs --quiet build
+
+.PHONY: site-check
+site-check: site ## links, anchors and loads of the site, and each page in a browser (needs Node and Chromium); BROWSER_REQUIRE=1: may not be skipped
+	@.site/bin/python -m unittest --quiet discover scripts/site
+	.site/bin/python scripts/site/check.py dist/site
+	@lacks=; command -v node >/dev/null || lacks+=" node (20 or later)"; \
+	[[ -d .node/node_modules ]] || lacks+=" .node (scripts/node.sh)"; \
+	command -v "$${CHROMIUM:-chromium}" >/dev/null || lacks+=" chromium"; \
+	if [[ -n $$lacks ]]; then echo "site-check: not looked at in a browser, missing:$$lacks" >&2; [[ -z $${BROWSER_REQUIRE:-} ]]; exit; fi; \
+	node --test --test-reporter=spec e2e/site/*.test.mjs
+
+.PHONY: pictures
+pictures: build ## the pictures in docs/, of what bin/farread prints, draws and serves (needs Node, Chromium and .venv); look at each
+	node --test --test-concurrency=1 e2e/site/pictures.mjs
+
 .PHONY: fixtures-check
 fixtures-check: ## bin/farread against the shared interoperability fixtures, where they are
 	@if [[ ! -f $(SHARED)/tools/check_fixtures.py ]]; then echo "fixtures-check: nothing to do, $(SHARED) is not here"; exit 0; fi; \
@@ -337,7 +357,7 @@ tidy-check: need-go ## go.mod and go.sum say what the code needs
 
 ##@ All
 
-CI_STEPS := lint lint-selftest generate-check test test-arm64 race bench-once bench-guard tidy-check release-check fuzz peers wheel-test browser docs-check fixtures-check e2e terraform-test
+CI_STEPS := lint lint-selftest generate-check test test-arm64 race bench-once bench-guard tidy-check release-check fuzz peers wheel-test browser docs-check site-check fixtures-check e2e terraform-test
 
 .PHONY: ci-steps
 ci-steps:

@@ -161,14 +161,14 @@ func (l Line) Spans() []string {
 	return out
 }
 
-var link = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+var link = regexp.MustCompile(`\]\(([^()\s]+)\)|<(?:img|a) (?:[^>]* )?(?:src|href)="([^"]+)"`)
 
-// Links are the targets of the links in a line.
+// Links are the targets of the links and pictures in a line, written as HTML, too.
 func (l Line) Links() []string {
 	found := link.FindAllStringSubmatch(span.ReplaceAllString(l.Text, "x"), -1)
 	out := make([]string, 0, len(found))
 	for _, m := range found {
-		out = append(out, m[1])
+		out = append(out, m[1]+m[2])
 	}
 	return out
 }

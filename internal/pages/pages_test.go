@@ -330,7 +330,7 @@ func TestPaths(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	const text = "# A `b` C!\n<!-- not run: no account -->\n```sh\nmake x\n\n# no\n```\n## A b c\n## A b c\n```\n?\n```\n[x](y.md#z) `[n](o)`\n<!-- masked: times -->\n```console\n$ a\nb\n$ c\n```\n"
+	const text = "# A `b` C!\n<!-- not run: no account -->\n```sh\nmake x\n\n# no\n```\n## A b c\n## A b c\n```\n?\n```\n[x](y.md#z) `[n](o)` <img alt=\"a\" src=\"z.png\" width=\"3\">\n<!-- masked: times -->\n```console\n$ a\nb\n$ c\n```\n"
 	p, err := Parse("x.md", text)
 	if err != nil {
 		t.Fatal(err)
@@ -351,7 +351,7 @@ func TestParse(t *testing.T) {
 	for _, l := range p.Lines {
 		links = append(links, l.Links()...)
 	}
-	if !slices.Equal(links, []string{"y.md#z"}) {
+	if !slices.Equal(links, []string{"y.md#z", "z.png"}) {
 		t.Errorf("%q", links)
 	}
 	if _, err := Parse("x.md", "```\n"); err == nil {
