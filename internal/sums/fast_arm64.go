@@ -7,6 +7,9 @@ import "unsafe"
 // fast says that the kernels can be used: each processor of this architecture has NEON.
 const fast = true
 
+// apart says that there are kernels for Parts and Pairs16.
+const apart = false
+
 func kernelSmalls(v []int16) (s Small16) {
 	s.Lo, s.Hi, s.Sum, s.Squares = smallsNEON(&v[0], len(v))
 	return s
@@ -23,6 +26,10 @@ func kernelWindows(w *Windows, v []float64, stride, n int) int {
 }
 
 func kernelBins(dst []Bin, v []float64, size int) { binsNEON(&dst[0], &v[0], size, len(dst)/2) }
+
+func kernelParts(_, _ []byte, _, _, _, _ []float64, _ float64) {}
+
+func kernelPairs(_, _ []int16, _ []byte) {}
 
 func swap2(dst []byte, src unsafe.Pointer, n int) { swap2NEON(&dst[0], (*byte)(src), n) }
 func swap4(dst []byte, src unsafe.Pointer, n int) { swap4NEON(&dst[0], (*byte)(src), n) }
