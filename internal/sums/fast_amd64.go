@@ -11,9 +11,6 @@ import (
 // fast says whether the kernels can be used; nothing writes it later.
 var fast = cpu.X86.HasAVX2
 
-// apart says whether the kernels for Parts and Pairs16 can be used.
-var apart = fast
-
 func kernelSmalls(v []int16) (s Small16) {
 	smallsAVX2((*byte)(unsafe.Pointer(&s)), &v[0], len(v)) //nolint:gosec // memory of a struct that has what the kernel stores
 	return s

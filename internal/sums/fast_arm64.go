@@ -7,9 +7,6 @@ import "unsafe"
 // fast says that the kernels can be used: each processor of this architecture has NEON.
 const fast = true
 
-// apart says that there are kernels for Parts and Pairs16.
-const apart = false
-
 func kernelSmalls(v []int16) (s Small16) {
 	s.Lo, s.Hi, s.Sum, s.Squares = smallsNEON(&v[0], len(v))
 	return s
@@ -27,9 +24,13 @@ func kernelWindows(w *Windows, v []float64, stride, n int) int {
 
 func kernelBins(dst []Bin, v []float64, size int) { binsNEON(&dst[0], &v[0], size, len(dst)/2) }
 
-func kernelParts(_, _ []byte, _, _, _, _ []float64, _ float64) {}
+func kernelParts(means, devs []byte, lo, hi, sum, sq []float64, each float64) {
+	partsNEON(&means[0], &devs[0], &lo[0], &hi[0], &sum[0], &sq[0], each, len(lo))
+}
 
-func kernelPairs(_, _ []int16, _ []byte) {}
+func kernelPairs(first, second []int16, p []byte) {
+	pairsNEON(&first[0], &second[0], &p[0], len(first))
+}
 
 func swap2(dst []byte, src unsafe.Pointer, n int) { swap2NEON(&dst[0], (*byte)(src), n) }
 func swap4(dst []byte, src unsafe.Pointer, n int) { swap4NEON(&dst[0], (*byte)(src), n) }
@@ -56,6 +57,17 @@ func windowsNEON(w *Windows, v *float64, stride, n int)
 //
 //go:noescape
 func binsNEON(dst *Bin, v *float64, size, pairs int)
+
+// partsNEON stores the mean and the deviation of n bins, a positive multiple of 4, as parts of
+// their bands.
+//
+//go:noescape
+func partsNEON(means, devs *byte, lo, hi, sum, sq *float64, each float64, n int)
+
+// pairsNEON takes n pairs of numbers apart, a positive multiple of 16.
+//
+//go:noescape
+func pairsNEON(first, second *int16, src *byte, n int)
 
 // swap2NEON turns the bytes of each number around. n is in bytes, a positive multiple of 64.
 //

@@ -7,9 +7,6 @@ import "unsafe"
 // fast says that there are kernels; without them nothing below is called.
 const fast = false
 
-// apart says that there are kernels for Parts and Pairs16.
-const apart = false
-
 func kernelSmalls([]int16) (s Small16) { return s }
 
 func kernelWrapped([]int16) (s Small16) { return s }

@@ -123,7 +123,7 @@ const partStep = 4
 // Bounds are finite numbers. Where the two have the same bits, or no distance, all is 0.
 func Parts(means, devs []byte, lo, hi, sum, sq []float64, each float64) int {
 	n := len(lo) &^ (partStep - 1)
-	if !apart || n == 0 {
+	if !fast || n == 0 {
 		return 0
 	}
 	kernelParts(means[:2*n], devs[:2*n], lo[:n], hi[:n], sum[:n], sq[:n], each)
@@ -171,7 +171,7 @@ func BigEndian64[T int64 | uint64 | float64](dst []byte, v []T) int {
 // first, and returns how many: those that there are, in whole steps of 16, or none.
 func Pairs16(first, second []int16, p []byte) int {
 	n := min(len(first), len(second), len(p)/4) &^ 15
-	if !apart || n == 0 {
+	if !fast || n == 0 {
 		return 0
 	}
 	kernelPairs(first[:n], second[:n], p[:4*n])

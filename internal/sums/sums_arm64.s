@@ -29,13 +29,30 @@
 #define FMIN(m, n, d) WORD $(0x4ee0f400 | (m)<<16 | (n)<<5 | (d))
 #define FMAX(m, n, d) WORD $(0x4e60f400 | (m)<<16 | (n)<<5 | (d))
 
+// FSUB and FDIV Vd.2D, Vn.2D, Vm.2D: n - m, n / m; and FSQRT Vd.2D, Vn.2D.
+#define FSUB(m, n, d) WORD $(0x4ee0d400 | (m)<<16 | (n)<<5 | (d))
+#define FDIV(m, n, d) WORD $(0x6e60fc00 | (m)<<16 | (n)<<5 | (d))
+#define FSQRT(n, d) WORD $(0x6ee1f800 | (n)<<5 | (d))
+
+// FMINNM and FMAXNM Vd.2D, Vn.2D, Vm.2D: the other number if one is NaN.
+#define FMINNM(m, n, d) WORD $(0x4ee0c400 | (m)<<16 | (n)<<5 | (d))
+#define FMAXNM(m, n, d) WORD $(0x4e60c400 | (m)<<16 | (n)<<5 | (d))
+
+// FCVTZU Vd.2D, Vn.2D: cut to integers.
+#define FCVTZU(n, d) WORD $(0x6ee1b800 | (n)<<5 | (d))
+
+// BIC Vd.16B, Vn.16B, Vm.16B: n without m.
+#define BICV(m, n, d) WORD $(0x4e601c00 | (m)<<16 | (n)<<5 | (d))
+
 // FADDP, FMINP and FMAXP Dd, Vn.2D: of both lanes.
 #define FADDP(n, d) WORD $(0x7e70d800 | (n)<<5 | (d))
 #define FMINP(n, d) WORD $(0x7ef0f800 | (n)<<5 | (d))
 #define FMAXP(n, d) WORD $(0x7e70f800 | (n)<<5 | (d))
 
-// FCMGT Vd.2D, Vn.2D, Vm.2D: n > m.
+// FCMGT and FCMGE Vd.2D, Vn.2D, Vm.2D: n > m, n >= m; FCMEQ Vd.2D, Vn.2D, #0.0.
 #define FCMGT(m, n, d) WORD $(0x6ee0e400 | (m)<<16 | (n)<<5 | (d))
+#define FCMGE(m, n, d) WORD $(0x6e60e400 | (m)<<16 | (n)<<5 | (d))
+#define FCMEQ0(n, d) WORD $(0x4ee0d800 | (n)<<5 | (d))
 
 // BEGIN16 takes the parameters, and the bounds of the first 16 numbers into V16 to V19; V20
 // to V23 are for sums.
@@ -271,6 +288,115 @@ store:
 	MOVD R4, R1
 	SUBS $1, R2
 	BNE  pair
+	RET
+
+// What partsNEON keeps: numbers of a bin, and others by their names.
+#define EACH 24
+#define ONE 25
+#define MOST 26
+#define QUANTUM 27
+#define HALF 28
+#define NONE V29
+#define ZERO 30
+
+// SMALL makes a part of register n, which is v: 65535 where V11 has no bits, 0 where V12 has.
+#define SMALL(n, v) \
+	FMAXNM(ZERO, n, n); \
+	FMINNM(ONE, n, n); \
+	FMUL(QUANTUM, n, n); \
+	FADD(HALF, n, n); \
+	VBIF V11.B16, NONE.B16, v.B16; \
+	BICV(12, n, n); \
+	FCVTZU(n, n)
+
+// PART makes parts of the sums and the squares of two bins, with their bounds. V8 is the
+// band, V9 one by it.
+#define PART(lo, vlo, hi, vhi, sum, vsum, sq, vsq) \
+	FMUL(EACH, sum, sum); \
+	FMUL(EACH, sq, sq); \
+	FSUB(lo, hi, 8); \
+	FDIV(8, ONE, 9); \
+	FSUB(8, lo, 10); \
+	FCMGE(10, sum, 11); \
+	FADD(8, hi, 10); \
+	FCMGE(sum, 10, 10); \
+	VAND  V10.B16, V11.B16, V11.B16; \
+	FCMGE(8, MOST, 10); \
+	VAND  V10.B16, V11.B16, V11.B16; \
+	FCMGE(sq, MOST, 10); \
+	VAND  V10.B16, V11.B16, V11.B16; \
+	FCMEQ0(8, 10); \
+	VAND  V11.B16, V10.B16, V10.B16; \
+	VCMEQ vlo.D2, vhi.D2, V12.D2; \
+	VORR  V10.B16, V12.B16, V12.B16; \
+	FMUL(sum, sum, 10); \
+	FSUB(10, sq, 10); \
+	FMAXNM(ZERO, 10, 10); \
+	FSQRT(10, 10); \
+	FADD(10, 10, 10); \
+	FMUL(9, 10, sq); \
+	FSUB(lo, sum, sum); \
+	FMUL(9, sum, sum); \
+	SMALL(sum, vsum); \
+	SMALL(sq, vsq)
+
+// func partsNEON(means, devs *byte, lo, hi, sum, sq *float64, each float64, n int)
+TEXT ·partsNEON(SB), NOSPLIT, $0-64
+	MOVD  means+0(FP), R0
+	MOVD  devs+8(FP), R1
+	MOVD  lo+16(FP), R3
+	MOVD  hi+24(FP), R4
+	MOVD  sum+32(FP), R5
+	MOVD  sq+40(FP), R6
+	FMOVD each+48(FP), F24
+	MOVD  n+56(FP), R2
+	VDUP  V24.D[0], V24.D2
+	MOVD  $0x3ff0000000000000, R7 // 1
+	VDUP  R7, V25.D2
+	MOVD  $0x7fefffffffffffff, R7 // the largest number
+	VDUP  R7, V26.D2
+	MOVD  $0x40efffc000000000, R7 // 65534
+	VDUP  R7, V27.D2
+	MOVD  $0x3fe0000000000000, R7 // 0.5
+	VDUP  R7, V28.D2
+	MOVD  $0x40efffe000000000, R7 // 65535
+	VDUP  R7, NONE.D2
+	VEOR  V30.B16, V30.B16, V30.B16
+
+loop:
+	VLD1.P  32(R3), [V0.D2, V1.D2]
+	VLD1.P  32(R4), [V2.D2, V3.D2]
+	VLD1.P  32(R5), [V4.D2, V5.D2]
+	VLD1.P  32(R6), [V6.D2, V7.D2]
+	PART(0, V0, 2, V2, 4, V4, 6, V6)
+	PART(1, V1, 3, V3, 5, V5, 7, V7)
+	VUZP1   V5.S4, V4.S4, V4.S4
+	VUZP1   V7.S4, V6.S4, V6.S4
+	VUZP1   V4.H8, V4.H8, V4.H8
+	VUZP1   V6.H8, V6.H8, V6.H8
+	FMOVD.P F4, 8(R0)
+	FMOVD.P F6, 8(R1)
+	SUBS    $4, R2
+	BNE     loop
+	RET
+
+// func pairsNEON(first, second *int16, src *byte, n int)
+TEXT ·pairsNEON(SB), NOSPLIT, $0-32
+	MOVD first+0(FP), R0
+	MOVD second+8(FP), R1
+	MOVD src+16(FP), R3
+	MOVD n+24(FP), R2
+
+loop:
+	VLD1.P 64(R3), [V0.H8, V1.H8, V2.H8, V3.H8]
+	VUZP1  V1.H8, V0.H8, V4.H8
+	VUZP1  V3.H8, V2.H8, V5.H8
+	VUZP2  V1.H8, V0.H8, V6.H8
+	VUZP2  V3.H8, V2.H8, V7.H8
+	VST1.P [V4.H8, V5.H8], 32(R0)
+	VST1.P [V6.H8, V7.H8], 32(R1)
+	SUBS   $16, R2
+	BNE    loop
 	RET
 
 // func swap2NEON(dst, src *byte, n int)

@@ -250,7 +250,7 @@ func TestParts(t *testing.T) {
 			means, devs := make([]byte, 2*n+2), make([]byte, 2*n+2)
 			const each = 1. / 25
 			took := Parts(means, devs, lo, hi, sum, sq, each)
-			if apart && took != n&^3 || took > n {
+			if fast && took != n&^3 || took > n {
 				t.Fatalf("took %d of %d", took, n)
 			}
 			for i := range took {
@@ -278,7 +278,7 @@ func TestLittleEndian(t *testing.T) {
 		}
 		first, second, all := make([]int16, n+1), make([]int16, n+1), make([]int16, 2*n)
 		took := Pairs16(first[:n], second[:n], p)
-		if apart && took != n&^15 || took > n {
+		if fast && took != n&^15 || took > n {
 			t.Fatalf("%d of %d pairs", took, n)
 		}
 		if k := LittleEndian16(all, p); fast && k != 2*n || k > 2*n {
