@@ -23,7 +23,7 @@ func afarPython(ctx context.Context, b *bench) ([]row, error) {
 	if _, err := p.side(new(work), "use", program, filepath.Join(b.root, "python"))(ctx); err != nil {
 		return nil, err
 	}
-	n := pick(b, int64(400), 40)
+	n := pick(b, int64(200), 40)
 	cube, err := b.farCube(ctx, p, n)
 	if err != nil {
 		return nil, err
