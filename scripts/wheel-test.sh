@@ -19,4 +19,4 @@ cd python/tests
 "$python" -m pytest -q -p no:cacheprovider "$@" .
 # The oldest Python that the wheel is for.
 "$python" -m mypy --strict --python-version 3.10 --cache-dir "${TMPDIR:-/tmp}/farread-mypy" -p farread
-"$python" -m vermin --quiet --no-tips --violations --target=3.10- --eval-annotations "$("$python" -c 'import farread; print(*farread.__path__)')"
+"${python%/python}/vermin" --quiet --no-tips --violations --target=3.10- --eval-annotations "$("$python" -c 'import farread; print(*farread.__path__)')"

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional, Union
@@ -135,9 +136,9 @@ class Dataset:
 
         With ``batch`` above 1, or ``collate``, it gives lists of that many samples, or what ``collate``
         makes of them: give it to torch's DataLoader with ``batch_size=None``. Workers of a DataLoader
-        take shares. ``state`` goes on where an earlier :meth:`Iterable.state_dict` was.
+        take shares; import torch before. ``state`` goes on where an earlier :meth:`Iterable.state_dict` was.
         """
-        return Iterable(self, batch, epoch, rank, world, shuffle, collate, state)
+        return _kind()(self, batch, epoch, rank, world, shuffle, collate, state)
 
 
 class Iterable:
@@ -212,6 +213,26 @@ class Iterable:
                     raise
         self._state, self._cursor = None, None
         self._epoch += 1
+
+
+_kinds: dict[Any, type[Iterable]] = {}
+
+
+def _kind() -> type[Iterable]:
+    """Iterable; where torch is imported, one that its DataLoader knows as such by its class."""
+    base = getattr(sys.modules.get("torch.utils.data"), "IterableDataset", None)
+    if base is None:
+        return Iterable
+    if base not in _kinds:
+        _kinds[base] = types.new_class("Iterable", (Iterable, base), exec_body=lambda of: of.update(__reduce__=lambda self: (_revived, (self.__dict__,))))
+    return _kinds[base]
+
+
+def _revived(state: dict[str, Any]) -> Iterable:
+    kind = _kind()
+    made = kind.__new__(kind)
+    made.__dict__.update(state)
+    return made
 
 
 def _worker() -> tuple[int, int]:

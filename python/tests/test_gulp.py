@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import json
+import pickle
 import sys
 import types
 from pathlib import Path
@@ -72,6 +74,22 @@ def test_workers(many: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "torch.utils.data", data)
         seen += list(gulp.Dataset(many, transform=check).iterable())
     assert sorted(seen) == sorted(IDS)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_loader(many: str, workers: int, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """torch's DataLoader, or its stand-in, in both styles."""
+    if importlib.util.find_spec("torch") is None:
+        monkeypatch.syspath_prepend(str(Path(__file__).parent / "standin"))
+        request.addfinalizer(lambda: [sys.modules.pop(name, None) for name in ("torch", "torch.utils", "torch.utils.data")])  # others ask for torch's parts
+    from torch.utils.data import DataLoader
+
+    d = gulp.Dataset(many, transform=check, seed=5)
+    loop = d.iterable(batch=3, collate=list)
+    assert sorted(x for b in DataLoader(loop, batch_size=None, num_workers=workers) for x in b) == sorted(IDS)
+    assert sorted(x for b in DataLoader(d, batch_size=7, shuffle=True, num_workers=workers, collate_fn=list) for x in b) == sorted(IDS)
+    again = pickle.loads(pickle.dumps(gulp.Dataset(many, seed=5).iterable(batch=3, epoch=2)))  # as workers that are spawned get it
+    assert isinstance(again, gulp.Iterable) and [s.id for b in again for s in b] == list(d.iterable(epoch=2))
 
 
 def test_goes_on_when_the_program_is_killed(many: str) -> None:

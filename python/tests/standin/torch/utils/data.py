@@ -19,16 +19,20 @@ def _work(loader, jobs, id, pipe):
     pipe.send([])
 
 
+class IterableDataset:
+    pass
+
+
 class DataLoader:
     def __init__(self, dataset, batch_size=1, shuffle=False, num_workers=0, collate_fn=lambda x: x):
         self.dataset, self.batch_size, self.shuffle, self.num_workers, self.collate_fn = dataset, batch_size, shuffle, num_workers, collate_fn
 
     def _made(self, jobs):  # batches of numbers; or, of an iterable, what it gives
-        return (self.collate_fn(self.dataset.__getitems__(j)) for j in jobs) if self.batch_size else iter(self.dataset)
+        return iter(self.dataset) if isinstance(self.dataset, IterableDataset) else (self.collate_fn(self.dataset.__getitems__(j)) for j in jobs)
 
     def __iter__(self):
         size = self.batch_size
-        places = list(range(len(self.dataset))) if size else []
+        places = [] if isinstance(self.dataset, IterableDataset) else list(range(len(self.dataset)))
         if self.shuffle:
             random.shuffle(places)
         jobs = [places[i : i + size] for i in range(0, len(places), size or 1)]
