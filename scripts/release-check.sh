@@ -28,12 +28,13 @@ mkdir "$work/home" "$work/tmp" "$work/stranger"
 printf '0 1 2\n' >"$work/x.txt"
 go build -C scripts/release -o "$work/header" ./header
 
-# says PROGRAM HEAD: what a program is and, since linkers write it into the bytes, of which version.
+# says PROGRAM HEAD: what a program is and, since linkers write it into the bytes, of which
+# version; the parts of its quickstart have none.
 says() {
     local head
     head=$("$work/header" "$1")
     [[ $head == "$2" ]] || fail "$1 is \"$head\", want \"$2\""
-    grep -aqF "$version" "$1" || fail "$1 does not have $version in it"
+    [[ $(basename "$1") != farread* ]] || grep -aqF "$version" "$1" || fail "$1 does not have $version in it"
 }
 
 # starts PROGRAM: it tells its version, and reads what it packed. Lines of Windows end in \r\n.
