@@ -290,7 +290,7 @@ site: ## dist/site: the pages as a site (needs Python; .site by scripts/site-ven
 
 .PHONY: site-check
 site-check: site ## links, anchors and loads of the site, and each page in a browser (needs Node and Chromium); BROWSER_REQUIRE=1: may not be skipped
-	@.site/bin/python -m unittest --quiet discover scripts/site
+	@.site/bin/python -m unittest discover --quiet -s scripts/site
 	.site/bin/python scripts/site/check.py dist/site
 	@lacks=; command -v node >/dev/null || lacks+=" node (20 or later)"; \
 	[[ -d .node/node_modules ]] || lacks+=" .node (scripts/node.sh)"; \

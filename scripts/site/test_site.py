@@ -1,4 +1,4 @@
-"""Tests of what makes and checks the site: .site/bin/python -m unittest discover scripts/site"""
+"""Tests of what makes and checks the site: .site/bin/python -m unittest discover -s scripts/site"""
 
 import json
 import tempfile
