@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # stores.sh [NAME…]: gets S3 servers that others made, each in its version below, into
 # ~/.cache/farread/stores, tries `farread doctor` and a round trip on each, and puts the table
-# into docs/stores.md. With names it tries these alone, and only prints. Needs bin/farread, Go,
+# into docs/stores.md. With names it tries these alone, and only prints. Needs what `make build` makes, Go,
 # Python 3.11, Java 17 with Maven, cargo, and for LocalStack root and debootstrap, or its
 # address in E2E_ENDPOINT. A quarter of an hour the first time, then three minutes.
 set -euo pipefail
@@ -11,21 +11,15 @@ versitygw=$(awk '$1 == "github.com/versity/versitygw" {print substr($2, 2)}' loc
 moto=5.2.5
 gofakes3=1.2.0
 s3mock=4.11.0
-s3sfs=0.13.0
+s3sfs=0.14.1
 localstack=$(sed -n 's/^VERSION=\([0-9.]*\).*/\1/p' localstack/build-image.sh)
 
 kept=${XDG_CACHE_HOME:-$HOME/.cache}/farread/stores
 mkdir -p "$kept"
 say() { echo "stores: $*" >&2; }
 
-# with_go PACKAGE VERSION: a program of a Go module.
-with_go() {
-    [[ -x $kept/$2/${1##*/} ]] || GOFLAGS=-trimpath CGO_ENABLED=0 GOBIN=$kept/$2 go install "$1@v${2##*-}"
-}
-
-get_versitygw() {
-    with_go github.com/versity/versitygw/cmd/versitygw "versitygw-$versitygw"
-    servers+=("versitygw $versitygw=$kept/versitygw-$versitygw/versitygw --access test --secret testtest --port 127.0.0.1:{port} posix {dir}")
+get_versitygw() { # as localcloud embeds it
+    servers+=("versitygw $versitygw=bin/localcloud --dir {dir} --addr 127.0.0.1:0")
 }
 
 get_moto() {
@@ -39,15 +33,16 @@ get_moto() {
 }
 
 get_gofakes3() {
-    with_go github.com/johannesboyne/gofakes3/cmd/gofakes3 "gofakes3-$gofakes3"
-    servers+=("gofakes3 $gofakes3=$kept/gofakes3-$gofakes3/gofakes3 -backend memory -host 127.0.0.1:{port}")
+    local dir=$kept/gofakes3-$gofakes3
+    [[ -x $dir/gofakes3 ]] || GOFLAGS=-trimpath CGO_ENABLED=0 GOBIN=$dir go install "github.com/johannesboyne/gofakes3/cmd/gofakes3@v$gofakes3"
+    servers+=("gofakes3 $gofakes3=$dir/gofakes3 -backend memory -host 127.0.0.1:{port}")
 }
 
 get_s3mock() {
     local jar=$kept/s3mock-$s3mock-exec.jar
     [[ -f $jar ]] || mvn -q -B org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy \
         "-Dartifact=com.adobe.testing:s3mock:$s3mock:jar:exec" "-DoutputDirectory=$kept"
-    servers+=("S3Mock $s3mock=java -Xmx512m -Dcom.adobe.testing.s3mock.store.root={dir} -Dserver.port={port2} -Dcom.adobe.testing.s3mock.http-port={port} -jar $jar")
+    servers+=("S3Mock $s3mock=java -Xmx512m -Dcom.adobe.testing.s3mock.store.root={dir} -Dserver.port={port2} -Dhttp.port={port} -jar $jar")
 }
 
 get_s3s-fs() {

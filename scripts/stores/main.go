@@ -89,7 +89,7 @@ func try(ctx context.Context, program string, s store) (result, error) {
 		return result{}, err
 	}
 	defer srv.stop()
-	t := &trip{program: program, endpoint: srv.endpoint}
+	t := &trip{server: srv, program: program}
 	if t.dir, err = os.MkdirTemp("", "stores-"); err != nil {
 		return result{}, err
 	}

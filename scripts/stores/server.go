@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,9 +17,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/farread/farread/internal/stack"
 )
 
-// What the servers are started with, or do not look at.
+// What the servers are started with, or do not look at; localcloud has keys of its own.
 const (
 	accessKey = "test"
 	secretKey = "testtest"
@@ -27,22 +30,24 @@ const (
 )
 
 // patience is how long a server may take to make its first bucket.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // A server runs, and has a bucket.
 type server struct {
-	endpoint string
-	cmd      *exec.Cmd // nil: it ran before
-	ended    chan struct{}
-	dir      string
-	out      output
+	endpoint, accessKey, secretKey string
+
+	cmd   *exec.Cmd      // nil: it ran before
+	local *stack.Process // localcloud
+	ended chan struct{}
+	dir   string
+	out   output
 }
 
 // start starts the server of a store, and makes the bucket.
 func start(ctx context.Context, s store) (*server, error) {
-	srv := &server{endpoint: s.command, ended: make(chan struct{})}
+	srv := &server{endpoint: s.command, accessKey: accessKey, secretKey: secretKey, ended: make(chan struct{})}
 	if !strings.Contains(s.command, "://") {
-		if err := srv.run(s.command); err != nil {
+		if err := srv.run(ctx, s.command); err != nil {
 			srv.stop()
 			return nil, err
 		}
@@ -54,7 +59,7 @@ func start(ctx context.Context, s store) (*server, error) {
 	return srv, nil
 }
 
-func (s *server) run(command string) (err error) {
+func (s *server) run(ctx context.Context, command string) (err error) {
 	if s.dir, err = os.MkdirTemp("", "store-"); err != nil {
 		return err
 	}
@@ -67,6 +72,12 @@ func (s *server) run(command string) (err error) {
 		return err
 	}
 	words := strings.Fields(strings.NewReplacer("{port}", port, "{port2}", port2, "{dir}", s.dir).Replace(command))
+	if filepath.Base(words[0]) == "localcloud" { // it makes keys of its own
+		if s.local, err = stack.Start(ctx, words[0], words[1:]...); err == nil {
+			s.endpoint, s.accessKey, s.secretKey = s.local.Endpoint, s.local.AccessKey, s.local.SecretKey
+		}
+		return err
+	}
 	s.endpoint = "http://127.0.0.1:" + port
 	cmd := exec.Command(words[0], words[1:]...) //nolint:noctx // stop ends it, and what it started
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &s.out, &s.out, time.Second
@@ -97,7 +108,7 @@ func (s *server) makeBucket(ctx context.Context) error {
 	client := s3.New(s3.Options{
 		BaseEndpoint: &s.endpoint, Region: region, UsePathStyle: true,
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: accessKey, SecretAccessKey: secretKey}, nil
+			return aws.Credentials{AccessKeyID: s.accessKey, SecretAccessKey: s.secretKey}, nil
 		}),
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 	})
@@ -132,6 +143,9 @@ func (s *server) stop() {
 			_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
 			<-s.ended
 		}
+	}
+	if s.local != nil {
+		_ = s.local.Stop(time.Second) // what it kept is removed
 	}
 	if s.dir != "" {
 		_ = os.RemoveAll(s.dir) // a temporary folder

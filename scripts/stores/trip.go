@@ -30,7 +30,9 @@ type finding struct {
 
 // A trip uses a store as people do.
 type trip struct {
-	program, endpoint, dir string
+	*server
+
+	program, dir string
 }
 
 // An outcome is how a run of the program ended.
@@ -44,7 +46,7 @@ func (t *trip) farread(ctx context.Context, args ...string) outcome {
 	cmd := exec.CommandContext(ctx, t.program, args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+t.endpoint, "AWS_ACCESS_KEY_ID="+accessKey, "AWS_SECRET_ACCESS_KEY="+secretKey,
+	cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+t.endpoint, "AWS_ACCESS_KEY_ID="+t.accessKey, "AWS_SECRET_ACCESS_KEY="+t.secretKey,
 		"AWS_REGION="+region, "AWS_SESSION_TOKEN=", "AWS_PROFILE=", "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null")
 	err := cmd.Run()
 	o := outcome{cmd.ProcessState.ExitCode(), out.String(), strings.TrimSpace(errs.String())}
@@ -168,7 +170,7 @@ func (t *trip) append(ctx context.Context, big []byte) error {
 
 // replaced reads a row, has another array put in the place of this one, and reads on.
 func (t *trip) replaced(ctx context.Context) error {
-	c := farread.New(farread.Config{Endpoint: t.endpoint, Region: region, AccessKey: accessKey, SecretKey: secretKey})
+	c := farread.New(farread.Config{Endpoint: t.endpoint, Region: region, AccessKey: t.accessKey, SecretKey: t.secretKey})
 	defer c.CloseIdleConnections()
 	a, err := c.OpenArray(ctx, uri, farread.FrameOptions{})
 	if err != nil {

@@ -170,13 +170,17 @@ func (p *patient) tell(f Finding) {
 	}
 }
 
-// said is the text of an error, without the place in the store.
+// said is the text of an error, without the places in the store.
 func said(err error) string {
-	if e, ok := errors.AsType[*objstore.Error](err); ok {
-		short := objstore.Error{Status: e.Status, Code: e.Code, Err: e.Err}
-		return strings.TrimPrefix(short.Error(), " : ")
+	e, ok := errors.AsType[*objstore.Error](err)
+	if !ok {
+		return err.Error()
 	}
-	return err.Error()
+	for inner, more := e, true; more; inner, more = errors.AsType[*objstore.Error](e.Err) {
+		e = inner // an error of a part is within that of the whole
+	}
+	short := objstore.Error{Status: e.Status, Code: e.Code, Err: e.Err}
+	return strings.TrimPrefix(short.Error(), " : ")
 }
 
 // clean removes what was written.
