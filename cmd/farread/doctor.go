@@ -22,8 +22,9 @@ by the store, lists, deletes, clock and latency. Eight writers at once try to ma
 same object, several times: exactly one may win.
 
 It writes some twenty objects, two of them of 14 and 12 MiB, into a folder of its own
-in FOLDER, sends some 40 MiB, and removes all, also after an interrupt. With --read-only, and of a URL of
-plain HTTP, OBJECT is an object that is there, of which a few bytes are read.
+in FOLDER, sends some 40 MiB, and removes all, also after an interrupt. With
+--read-only, and of a URL of plain HTTP, OBJECT is an object that is there, of which a
+few bytes are read.
 
 The exit code is 0 if nothing is bad, also with warnings, and 7 if something is.`,
 		Example: `  farread doctor s3://datasets/
