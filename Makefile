@@ -207,7 +207,7 @@ bench-once: ## each benchmark once
 	@$(MAKE) bench BENCHTIME=1x
 
 .PHONY: bench-report
-bench-report: need-go ## farread beside its peers, into docs/performance.md (20 minutes, 12 GB of disk)
+bench-report: need-go ## farread beside its peers, into docs/performance.md (50 minutes, 12 GB of disk)
 	cd bench && go run . -write ../docs/performance.md
 	@sed -n '/table: begin/,/table: end/p' docs/performance.md
 
