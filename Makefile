@@ -282,9 +282,13 @@ e2e: need-go ## the scenarios on LocalStack in a container (needs Docker), or wh
 docs-check: build ## what pages and the help of commands show is run on the local cloud, its output compared; prints what takes how long
 	cd e2e/docs && FARREAD_BIN=$(CURDIR)/bin go test -count=1 -timeout=$(TIMEOUT) -tags docs -run 'TestShell|TestConsole' $(TESTFLAGS)
 
-.PHONY: site
-site: ## dist/site: the pages as a site (needs Python; .site by scripts/site-venv.sh, which downloads)
+.PHONY: site-venv
+site-venv: ## .site with what makes the pages a site (Python 3.11, downloads)
 	@scripts/site-venv.sh
+
+.PHONY: site
+site: ## dist/site: the pages as a site (needs .site: make site-venv)
+	@[[ -x .site/bin/mkdocs ]] || { echo "site: no .site: run 'make site-venv' first" >&2; exit 1; }
 	@rm -rf dist/site
 	NO_MKDOCS_2_WARNING=1 .site/bin/mkdocs --quiet build
 

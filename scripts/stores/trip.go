@@ -113,9 +113,8 @@ func (t *trip) pack(ctx context.Context, name string, data []byte, to string, fl
 
 // all makes the round trip.
 func (t *trip) all(ctx context.Context) []finding {
-	var out []finding
 	big := noise(1, rows)
-	for _, step := range []struct {
+	steps := []struct {
 		name string
 		do   func() (seen string, err error)
 	}{
@@ -124,7 +123,9 @@ func (t *trip) all(ctx context.Context) []finding {
 		{"replaced while it is read", func() (string, error) { return "noticed", t.replaced(ctx) }},
 		{"8 packs of one name", func() (string, error) { return t.packs(ctx) }},
 		{"8 appends to one array", func() (string, error) { return t.appends(ctx) }},
-	} {
+	}
+	out := make([]finding, 0, len(steps))
+	for _, step := range steps {
 		f := finding{Check: step.name, Level: "ok"}
 		seen, err := step.do()
 		if f.Seen = seen; err != nil {
