@@ -18,7 +18,8 @@ func newDoctor(a *app) *cobra.Command {
 		Use: "doctor s3://BUCKET/FOLDER/ | OBJECT", DisableFlagsInUseLine: true, Short: "Try out whether a store does what farread needs",
 		Long: `Try out on a store what farread needs of it, and say what works, what does not, and
 what that means: ranges, conditional reads and writes, uploads in parts, copies of parts
-by the store, lists, deletes, clock and latency. Eight writers at once try to make the
+by the store, lists, deletes, clock, latency, and behind https the certificate: who has
+issued it, and for how many days it is good. Eight writers at once try to make the
 same object, several times: exactly one may win.
 
 It writes some twenty objects, two of them of 14 and 12 MiB, into a folder of its own
@@ -42,11 +43,11 @@ var errUnfit = fmt.Errorf("the store does not do what farread needs: %w", format
 
 func (a *app) doctor(ctx context.Context, uri string, readOnly bool) error {
 	scheme, _, _ := strings.Cut(uri, "://")
-	o := doctor.Options{ReadOnly: readOnly}
+	o := doctor.Options{ReadOnly: readOnly, Roots: "AWS_CA_BUNDLE"}
 	switch scheme {
 	case "s3":
 	case "http", "https":
-		o.ReadOnly = true
+		o.ReadOnly, o.Roots = true, "SSL_CERT_FILE"
 	default:
 		return usagef("%s: want s3://BUCKET/FOLDER/, or the URL of an object", human.Printable(uri))
 	}

@@ -2,16 +2,20 @@ package main
 
 import (
 	"encoding/json"
+	"encoding/pem"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/farread/farread/cmd/farread/internal/doctor"
 	"github.com/farread/farread/e2e/scenario"
@@ -150,5 +154,39 @@ func TestDoctorReads(t *testing.T) {
 		if r := (runner{}).run(t, args...); r.code != exitUsage || r.stdout != "" {
 			t.Errorf("%q: %+v", args, r)
 		}
+	}
+}
+
+// TestDoctorCertificate: of a store behind TLS its certificate is told. One that is not trusted is what is bad, and
+// nothing else.
+func TestDoctorCertificate(t *testing.T) {
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "", time.Unix(1, 0), strings.NewReader("some bytes"))
+	}))
+	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	srv.StartTLS()
+	defer srv.Close()
+	t.Setenv("AWS_ENDPOINT_URL", srv.URL)
+	t.Setenv("AWS_CA_BUNDLE", "")
+	for _, args := range [][]string{{"doctor", "s3://data/x", "--read-only"}, {"doctor", "s3://data/x/"}} {
+		res := runner{}.run(t, append(args, "--no-sign-request", "--json")...)
+		if res.code == exitOK || !strings.Contains(res.stderr, "no trust in the certificate") {
+			t.Errorf("%q: %+v", args, res)
+		}
+		res = runner{}.run(t, append(args, "--no-sign-request")...)
+		lines := strings.Split(strings.TrimSpace(res.stdout), "\n")
+		if len(lines) != 2 || !strings.HasPrefix(lines[0], "bad      certificate ") || !strings.Contains(lines[0], "issued by Acme Co: x509: ") || !strings.Contains(lines[1], "set AWS_CA_BUNDLE ") {
+			t.Errorf("%q: %q", args, lines)
+		}
+	}
+	res := runner{}.run(t, "doctor", srv.URL+"/x")
+	if !strings.Contains(res.stdout, "set SSL_CERT_FILE ") || strings.Contains(res.stdout, " find ") {
+		t.Errorf("%+v", res)
+	}
+	bundle := filepath.Join(t.TempDir(), "ca.pem")
+	write(t, bundle, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}))
+	t.Setenv("AWS_CA_BUNDLE", bundle)
+	if out := run(t, "doctor", "s3://data/x", "--read-only", "--no-sign-request"); !regexp.MustCompile(`^ok +certificate +issued by Acme Co, good for [\d,]+ days\n`).MatchString(out) || strings.Count(out, "certificate") != 1 {
+		t.Error(out)
 	}
 }

@@ -303,8 +303,15 @@ func TestVersion(t *testing.T) {
 	if v.Version == "" || v.Commit == "" || !strings.HasPrefix(v.Go, "go1.") {
 		t.Errorf("%+v", v)
 	}
-	if text := run(t, "version"); !strings.HasPrefix(text, "farread "+v.Version+" ") || strings.Count(text, "\n") != 1 {
+	text := run(t, "version")
+	if !strings.HasPrefix(text, "farread "+v.Version+" ") || strings.Count(text, "\n") != 1 {
 		t.Errorf("%q", text)
+	}
+	if flag := run(t, "--version"); flag != text {
+		t.Errorf("--version: %q, want %q", flag, text)
+	}
+	if r := (runner{}).run(t, "--version", "none"); r.code != exitUsage || r.stdout != "" {
+		t.Errorf("%+v", r)
 	}
 	for text, want := range map[string]string{
 		"v1.2.3-4-gabcdef0": "abcdef0", "3af60f4-dirty": "3af60f4", "devel-0123456789ab": "0123456789ab", "v1.0.0": "", "deadbee": "deadbee",

@@ -24,6 +24,7 @@ const rootExample = `  farread info s3://frames/clips/sunrise.tar.gulp
 
 // newRoot builds the command tree for one run.
 func newRoot(a *app) *cobra.Command {
+	var showVersion bool
 	root := &cobra.Command{
 		Use: "farread", Short: "Read chunked datasets from afar; pack uploads into them",
 		Long: rootLong, Example: rootExample,
@@ -40,9 +41,13 @@ func newRoot(a *app) *cobra.Command {
 			if len(args) > 0 {
 				return unknownCommand(cmd, args[0])
 			}
+			if showVersion {
+				return a.version()
+			}
 			return cmd.Help()
 		},
 	}
+	root.Flags().BoolVar(&showVersion, "version", false, "which build this is, as farread version")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%s", err) })
 	a.flags.register(root.PersistentFlags())
 	root.PersistentFlags().SortFlags = false

@@ -26,15 +26,17 @@ func newVersion(a *app) *cobra.Command {
 		Long:    `Print the version, the commit it was built from, and the Go release that built it.`,
 		Example: `  farread version --json`,
 		Args:    exactly(),
-		RunE: func(*cobra.Command, []string) error {
-			v := versionInfo{version.String(), commit(version.String()), runtime.Version(), runtime.GOOS, runtime.GOARCH}
-			if a.flags.json {
-				return writeJSON(a.stdout, v)
-			}
-			_, err := fmt.Fprintf(a.stdout, "farread %s commit %s %s %s/%s\n", v.Version, v.Commit, v.Go, v.OS, v.Arch)
-			return err
-		},
+		RunE:    func(*cobra.Command, []string) error { return a.version() },
 	}
+}
+
+func (a *app) version() error {
+	v := versionInfo{version.String(), commit(version.String()), runtime.Version(), runtime.GOOS, runtime.GOARCH}
+	if a.flags.json {
+		return writeJSON(a.stdout, v)
+	}
+	_, err := fmt.Fprintf(a.stdout, "farread %s commit %s %s %s/%s\n", v.Version, v.Commit, v.Go, v.OS, v.Arch)
+	return err
 }
 
 // describedCommit finds the commit in the output of `git describe --always`.

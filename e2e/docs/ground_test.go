@@ -191,8 +191,8 @@ func (g *ground) try(t *testing.T, where, dir, line string) {
 // and then gets a Ctrl-C, which has to end it in order.
 func (g *ground) serve(t *testing.T, dir, line string) (string, error) {
 	t.Helper()
-	if strings.HasPrefix(line, "farread serve ") && !strings.Contains(line, "--addr") {
-		line += " --addr 127.0.0.1:0" // another server may have the usual port
+	if rest, ok := strings.CutPrefix(line, "farread serve "); ok && !regexp.MustCompile(`^[^#]* --addr`).MatchString(line) {
+		line = "farread serve --addr 127.0.0.1:0 " + rest // another server may have the usual port
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", "exec "+line)
 	cmd.Dir, cmd.Env = dir, g.env

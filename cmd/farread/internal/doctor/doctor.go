@@ -61,6 +61,7 @@ type Options struct {
 	// an object, which is read.
 	Key      string
 	ReadOnly bool
+	Roots    string          // the variable that names CAs of one's own, for advice
 	Racers   int             // writers of one name at the same time; 0: 8
 	Rounds   int             // of races; 0: 5
 	Tell     func(f Finding) // called after each check; nil: nobody is told
@@ -85,6 +86,8 @@ type patient struct {
 	data   []byte          // of probe: all of it, or nil if it is not ours
 	long   bool            // there is an object that was sent in parts
 	copies bool            // the store copies parts
+	cert   certificate     // of a store behind TLS
+	told   bool            // what is found of cert
 }
 
 // cleanTime is how long removing what was written may take once the run was ended.
@@ -119,6 +122,7 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 			report = p.report
 		}()
 	}
+	ctx = p.cert.watch(ctx)
 	for i := range list {
 		if ctx.Err() != nil {
 			return p.report, context.Cause(ctx)
@@ -140,10 +144,14 @@ func (p *patient) run(ctx context.Context, c *check) error {
 	begun := time.Now()
 	level, seen, err := c.try(ctx)
 	f := Finding{Check: c.name, Level: level, Seen: seen, Took: time.Since(begun).Microseconds()}
+	stop, stops := errors.AsType[stopError](err)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if p.certify() == Bad && stops {
+		return stop.error // of the certificate, not of what was tried
+	}
 	if err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
 		f.Seen = said(err)
 		if level == "" || level == OK {
 			f.Level = Bad
@@ -157,10 +165,20 @@ func (p *patient) run(ctx context.Context, c *check) error {
 		f.Means = c.means
 	}
 	p.tell(f)
-	if stop, ok := errors.AsType[stopError](err); ok {
+	if stops {
 		return stop.error
 	}
 	return nil
+}
+
+// certify tells of the store's certificate, once it was shown.
+func (p *patient) certify() Level {
+	f, ok := p.cert.finding(p.o.Roots)
+	if ok && !p.told {
+		p.told = true
+		p.tell(f)
+	}
+	return f.Level
 }
 
 func (p *patient) tell(f Finding) {

@@ -183,6 +183,7 @@ func (t *tour) end() {
 func (t *tour) serve(ctx context.Context, out io.Writer) error {
 	t.page.line("A cloud on this machine: uploads become datasets, and parts of them are read back from afar.")
 	t.page.line("\nS3 and functions answer at %s after %s ms.", t.report.Endpoint, duration(t.report.StartMS))
+	t.page.line("Making sample data: three clips, an array, a log and two series …")
 	clips, storm, err := demo.Draw(ctx)
 	if err != nil {
 		return err
