@@ -123,7 +123,14 @@ func described(g *farread.Group) (list []zarrArrayInfo) {
 }
 
 // indexGroup writes the index of the arrays in a folder.
-func (a *app) indexGroup(ctx context.Context, t *folderContent, force bool) error {
+func (a *app) indexGroup(ctx context.Context, t *folderContent, o indexOptions) error {
+	var own map[string]json.RawMessage
+	if o.attrs != "" {
+		var err error
+		if own, err = a.readAttrs(ctx, o.attrs); err != nil {
+			return at(o.attrs, err)
+		}
+	}
 	h, err := t.held(ctx)
 	if err != nil {
 		return unlisted(err)
@@ -140,7 +147,7 @@ func (a *app) indexGroup(ctx context.Context, t *folderContent, force bool) erro
 	r := indexReport{URI: t.uri, Index: join(t.bucket.Name(), key), File: h.size}
 	if g != nil {
 		attrs = g.Attrs
-		if !force && g.Unused == "" && len(g.Stale) == 0 && len(g.Arrays) == h.arrays() {
+		if !o.force && own == nil && g.Unused == "" && len(g.Stale) == 0 && len(g.Arrays) == h.arrays() {
 			for _, in := range h.list {
 				if in.Key == key {
 					r.Size = in.Size
@@ -148,6 +155,9 @@ func (a *app) indexGroup(ctx context.Context, t *folderContent, force bool) erro
 			}
 			return a.indexed(r)
 		}
+	}
+	if own != nil {
+		attrs = own
 	}
 	if r.Size, err = a.writeGroupIndex(ctx, t.target, h.prefix, attrs); err != nil {
 		return err

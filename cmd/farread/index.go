@@ -42,7 +42,8 @@ and a few bytes an id. It takes the .gmeta, and is about both objects.
 
 Of a folder of arrays it is farread.group.json, which says of each array in it and below
 what it is: so info, ls and the groups of farread serve open none of them. It opens
-each array, and keeps the attributes that the group had.
+each array, and keeps the attributes that the group had, or takes those of --attrs, a
+file of one JSON object.
 
 An index is about one version of the file, known by size and ETag: when the file changes
 it is ignored, and this command writes it anew. A copy in another folder or bucket has
@@ -61,6 +62,7 @@ the file on that server, not about a copy.`,
   farread index s3://arrays/foreign.b2nd --ranges
   farread index s3://frames/foreign/data_0.gulp
   farread index s3://arrays/era5/
+  farread index s3://arrays/era5/ --attrs about.json
   farread index https://host/foreign.b2nd -o foreign.b2nd.fri
   farread index day.zoom --json
   farread explain s3://series/foreign.zoom --track 1 --width 2000`,
@@ -73,6 +75,7 @@ the file on that server, not about a copy.`,
 	c.Flags().Lookup("ranges").NoOptDefVal = "true"
 	c.Flags().StringVarP(&o.out, "output", "o", "", "write it to `FILE` instead of beside the file")
 	c.Flags().BoolVar(&o.force, "force", false, "also where there is an index")
+	c.Flags().StringVar(&o.attrs, "attrs", "", "attributes of a folder of arrays, in place of those that it had: a JSON `FILE` of one object")
 	return c
 }
 
@@ -93,7 +96,8 @@ type indexReport struct {
 type indexOptions struct {
 	out    string
 	force  bool
-	ranges *bool // nil: not given
+	ranges *bool  // nil: not given
+	attrs  string // file with the attributes of a group
 }
 
 func (a *app) index(ctx context.Context, uri string, o indexOptions) error {
@@ -110,7 +114,10 @@ func (a *app) index(ctx context.Context, uri string, o indexOptions) error {
 		if o.out != "" {
 			return usagef("-o is for the index of a file; that of a folder lies in it")
 		}
-		return a.indexGroup(ctx, t, o.force)
+		return a.indexGroup(ctx, t, o)
+	}
+	if o.attrs != "" {
+		return usagef("--attrs is for the index of a folder of arrays")
 	}
 	kept := o.ranges == nil && a.hadRanges(ctx, c, o)
 	ranges = ranges || kept

@@ -85,13 +85,9 @@ func (f *metaFlags) load(ctx context.Context, a *app) error {
 		if axis = axis && ok; !axis {
 			file = text
 		}
-		p, err := a.readSmall(ctx, file, arraymeta.MaxLen)
+		attrs, err := a.readAttrs(ctx, file)
 		if err != nil {
 			return at(file, err)
-		}
-		var attrs map[string]json.RawMessage
-		if err := json.Unmarshal(p, &attrs); err != nil || attrs == nil {
-			return at(file, fmt.Errorf("attributes are one JSON object: %w", formats.ErrCorrupt))
 		}
 		a.rounded(file, "", attrs)
 		switch {
@@ -105,6 +101,18 @@ func (f *metaFlags) load(ctx context.Context, a *app) error {
 		}
 	}
 	return nil
+}
+
+// readAttrs reads a file of attributes.
+func (a *app) readAttrs(ctx context.Context, file string) (attrs map[string]json.RawMessage, err error) {
+	p, err := a.readSmall(ctx, file, arraymeta.MaxLen)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(p, &attrs); err != nil || attrs == nil {
+		return nil, fmt.Errorf("attributes are one JSON object: %w", formats.ErrCorrupt)
+	}
+	return attrs, nil
 }
 
 // rounded says which attributes have whole numbers that become floats.

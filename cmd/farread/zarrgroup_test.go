@@ -173,3 +173,25 @@ func TestGroupIndexOf(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestGroupIndexAttrs: index gives a group attributes, which the next index keeps.
+func TestGroupIndexAttrs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+	write(t, in("x.raw"), make([]byte, 40))
+	write(t, in("about.json"), []byte(`{"title":"a group"}`))
+	write(t, in("list.json"), []byte(`[1]`))
+	run(t, "pack", in("x.raw"), in("g/x.b2nd"), "--dtype", "<f4", "--shape", "10")
+	for _, flags := range [][]string{{"--attrs", in("about.json")}, {"--force"}} {
+		run(t, append([]string{"index", in("g/")}, flags...)...)
+		if got := run(t, "info", in("g/"), "--json"); !strings.Contains(got, `"title":"a group"`) {
+			t.Errorf("%q: %s", flags, got)
+		}
+	}
+	for file, uri := range map[string]string{"about.json": "g/x.b2nd", "list.json": "g/", "none.json": "g/"} {
+		if r := (runner{}).run(t, "index", in(uri), "--attrs", in(file)); r.code == 0 || !strings.Contains(r.stderr, "attr") && !strings.Contains(r.stderr, file) {
+			t.Errorf("%s: %d %s", file, r.code, r.stderr)
+		}
+	}
+}

@@ -37,6 +37,7 @@ func (g *ground) weather(t *testing.T) {
 	g.array(t, "lat.npy", "<f8", items(lats, axis(88.1, -4)), lats)
 	g.array(t, "lon.npy", "<f8", items(lons, axis(0.3, 4)), lons)
 	g.file(t, "t2m.json", []byte(`{"units": "K", "long_name": "2 m temperature"}`))
+	g.file(t, "about.json", []byte(`{"title": "weather of some places"}`))
 	g.file(t, "today.npy", []byte(read(t, filepath.Join(g.files, "storm.npy"))))
 	g.must(t, "farread pack t2m.npy s3://arrays/t2m.b2nd --dims time,lat,lon --coord time=time.npy --coord lat=lat.npy --coord lon=lon.npy --attrs t2m.json --quiet")
 	g.must(t, "farread cp s3://arrays/t2m.b2nd s3://datasets/t2m.b2nd")

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _errors
-from ._gateway import current, fill, local_uri, root_of
+from ._gateway import adopt, current, fill, local_uri, root_of
 
 #: What an array takes between brackets.
 Index = Union[int, slice, EllipsisType, None, tuple[Union[int, slice, EllipsisType, None], ...]]
@@ -28,7 +28,8 @@ class Array:
     """An array that is read when it is sliced, as NumPy slices.
 
     It is one version: if the object is replaced, a read raises :class:`farread.Changed`, so
-    parts of two versions never mix. It can be pickled, and shared by threads and processes.
+    parts of two versions never mix. It can be pickled, with what
+    :func:`farread.configure` said, and shared by threads and processes.
 
     >>> a = farread.open(sample)
     >>> a
@@ -110,7 +111,7 @@ class Array:
             yield self[i]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Array, (self._uri, self._info)
+        return _unpickled, (self._uri, self._info, current().said)
 
     def __dask_tokenize__(self) -> tuple[str, ...]:
         return "farread", self._uri, self._info.get("version") or repr(self._info.get("source"))
@@ -166,6 +167,11 @@ class Array:
             query["s"] = ",".join(_spelled(p) for p in piece)
         with current().ask(self._path, query, self._uri, held) as answer:
             fill(answer, into, self._uri)
+
+
+def _unpickled(uri: str, info: dict[str, Any], flags: dict[str, Any]) -> Array:
+    adopt(flags)
+    return Array(uri, info)
 
 
 def _shut(held: set[Any]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 class Error(Exception):
     """Any failure of farread. ``code`` is the gateway's word for it, ``""`` if it has none."""
@@ -78,6 +80,11 @@ _BY_CODE: dict[str, type[Error]] = {
     "method": Invalid,
 }
 
+# Hints of the command, and what its flags are called here.
+_COMMAND = re.compile(r" \((?:see: farread [^()]*--help|--force [^()]*)\)")
+_FLAGS = re.compile(r"--(chunk-shape|block-shape|codec|dims|attrs|coord|force)\b")
+_NAMES = {"chunk-shape": "chunks", "block-shape": "blocks", "coord": "coords", "force": "overwrite=True"}
+
 _BY_EXIT: dict[int, type[Error]] = {2: Invalid, 3: NotFound, 4: Denied, 5: Exists, 6: Unavailable, 7: Corrupt}
 
 
@@ -99,7 +106,14 @@ def from_answer(status: int, code: str, message: str, uri: str) -> Error:
 
 def from_exit(status: int, text: str) -> Error:
     """The exception for a farread command that failed."""
-    return _with_hint(_BY_EXIT.get(status, Unavailable), text or f"farread ended with {status}")
+    kind = _BY_EXIT.get(status, Unavailable)
+    for end, other in ("unsupported feature", Unsupported), ("exceeds limit", TooLarge):
+        if kind is Corrupt and text.endswith(end):  # one code stands for all of them
+            kind = other
+    text = _FLAGS.sub(lambda m: _NAMES.get(m[1], m[1]), _COMMAND.sub("", text))
+    if kind is Exists and ("not replace" in text or "is not replaced" in text):  # nor would overwrite=True
+        return Exists(" ".join(text.split()))
+    return _with_hint(kind, text or f"farread ended with {status}")
 
 
 def unavailable(text: str) -> Error:

@@ -86,6 +86,7 @@ class Gateway:
     """Asks the program, which it starts at the first request. A forked process asks the same one."""
 
     def __init__(self, flags: Mapping[str, Any]) -> None:
+        self.said = {name: value for name, value in flags.items() if value is not None}
         self._flags = _arguments(flags)
         self._lock = threading.Lock()
         self._child: Optional[_Child] = None
@@ -264,6 +265,8 @@ def _arguments(flags: Mapping[str, Any]) -> list[str]:
 
 
 _current = Gateway({})
+_adopting = threading.Lock()
+_configured = False  # in this process, not by what was unpickled
 
 
 def current() -> Gateway:
@@ -275,7 +278,8 @@ def configure(**flags: Any) -> None:
     """Says how stores are reached, in place of what was said before.
 
     Without it the environment counts (``AWS_ENDPOINT_URL``, ``AWS_PROFILE`` and so on), as it
-    is at the first read; a call makes farread look at it again.
+    is at the first read; a call makes farread look at it again. What is pickled takes this along to
+    processes in which it is not called.
 
     :param endpoint_url: URL of another S3 than AWS
     :param region: AWS region
@@ -290,13 +294,28 @@ def configure(**flags: Any) -> None:
     >>> configure(max_memory="512MiB")
     >>> configure()
     """
+    global _configured
+    _replace(flags)
+    _configured = True
+
+
+def _replace(flags: Mapping[str, Any]) -> None:
     global _current
     new = Gateway(flags)
     old, _current = _current, new
     old.close()
 
 
+def adopt(flags: Mapping[str, Any]) -> None:
+    """Takes what :func:`configure` said where an object was pickled, unless it was called here."""
+    with _adopting:
+        if not _configured and flags != _current.said:
+            _replace(flags)
+
+
 def _forked() -> None:
+    global _adopting
+    _adopting = threading.Lock()
     _current.forked()
 
 

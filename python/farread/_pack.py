@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Optional, Union
@@ -19,6 +20,7 @@ import numpy.typing as npt
 
 from . import _errors
 from ._gateway import current, local_uri
+from ._packcheck import check_dataset, ends, json_file, meaning, no_objects, plain, unmasked
 from ._program import program
 
 _SLAB = 16 << 20  # bytes that are taken at a time of arrays that are made when they are read
@@ -43,12 +45,16 @@ def pack(
 
     * a NumPy array, or what can be sliced like one (dask, zarr, h5py), slab by slab: ``uri`` ends in ``.b2nd``
     * an xarray DataArray, with names, coordinates and attributes, into a ``.b2nd``; a Dataset into
-      a ``folder/``, a ``.b2nd`` for each variable
+      a ``folder/``, a ``.b2nd`` for each variable, and the attributes of the Dataset in the index
+      of the folder
     * an iterable of arrays, which lie behind each other along the first axis; with ``shape``, that of
       all of it, nothing is kept on disk
     * an iterable of ``bytes`` or ``str``: ``uri`` ends in ``.blp``
 
-    Nothing shows at ``uri`` before all of it was written, and nothing is left if that fails.
+    An array shows when all of it was written, and nothing is left of one if that fails. Of a Dataset
+    the names, types, attributes and what is there are checked before the first array is written; if
+    a later one fails all the same, those before it stay. Coordinates that have no place, such as
+    scalars and those of two axes, are left out, and a warning names them.
 
     :param chunks: shape of the chunks; None chooses
     :param blocks: shape of the blocks, which are read alone; None chooses
@@ -77,10 +83,19 @@ def pack(
             raise _errors.Invalid("pack: a Dataset has dims, attrs and coords of its own")
         if not to.endswith("/"):
             raise _errors.Invalid(f"{to}: a Dataset goes into a folder: end it in /")
-        return [made for name in obj.data_vars for made in _data_array(obj[name], f"{to}{name}.b2nd", flags)]
+        check_dataset(obj, to, overwrite, [x for x in (chunks, blocks) if x is not None])
+        _warn_dropped(obj, {str(d) for v in obj.data_vars.values() for d in v.dims})
+        made = [made for name in obj.data_vars for made in _data_array(obj[name], f"{to}{name}.b2nd", flags)]
+        _index(to, obj.attrs)
+        return made
     if _is(obj, "DataArray"):
+        if coords is None:
+            _warn_dropped(obj, {str(d) for d in obj.dims})
         return _data_array(obj, to, flags, dims, attrs, coords)
     if hasattr(obj, "__array__") or hasattr(obj, "shape") and hasattr(obj, "dtype"):
+        own = tuple(getattr(obj, "shape", ()))
+        if shape is not None and tuple(shape) != own:
+            raise _errors.Invalid(f"pack: shape={tuple(shape)} of an array of {own}: shape is for iterables")
         return _array(obj, to, flags, dims, attrs, coords)
     if isinstance(obj, (str, bytes)) or not isinstance(obj, Iterable):
         raise _errors.Invalid(f"pack: a {type(obj).__name__}: want an array, or an iterable of arrays, bytes or texts")
@@ -91,13 +106,30 @@ def pack(
     items = itertools.chain([first], items)
     if isinstance(first, (str, bytes, bytearray, memoryview)):
         return _items(items, to, flags)
-    return _slabs(items, np.asarray(first), shape, to, flags, dims, attrs, coords)
+    return _slabs(items, plain(first), shape, to, flags, dims, attrs, coords)
 
 
 def _is(obj: Any, name: str) -> bool:
     """Whether xarray made an object, without importing it."""
     x = sys.modules.get("xarray")
     return x is not None and isinstance(obj, getattr(x, name))
+
+
+def _warn_dropped(obj: Any, dims: set[str]) -> None:
+    """Names the coordinates that no array can have: those that are not of one of its axes."""
+    dropped = [str(name) for name, x in obj.coords.items() if str(name) not in dims or x.dims != (name,)]
+    if dropped:
+        warnings.warn(f"pack: not written: the coordinates {', '.join(dropped)}, which are not of one axis that an array has, under its name", stacklevel=3)
+
+
+def _index(folder: str, attrs: Mapping[Any, Any]) -> None:
+    """Writes the index of a folder of arrays, which has the attributes of all of them."""
+    with tempfile.TemporaryDirectory(prefix="farread-") as tmp:
+        try:
+            _run(["index", folder, "--force", "--attrs", str(json_file(Path(tmp) / "attrs.json", attrs))], iter(()))
+        except (_errors.Unsupported, _errors.TooLarge, _errors.Denied) as e:  # the arrays are there without it
+            lost = f": the attributes {', '.join(map(str, attrs))} are not written" if attrs else ""
+            warnings.warn(f"pack: no index of the folder: {e}{lost}", stacklevel=3)
 
 
 def _data_array(
@@ -112,6 +144,8 @@ def _data_array(
 def _array(
     obj: Any, to: str, flags: list[str], dims: Optional[Sequence[str]], attrs: Optional[Mapping[str, Any]], coords: Optional[Mapping[str, Any]]
 ) -> list[str]:
+    ends(to, ".b2nd", "an array")
+    unmasked(obj)
     if not isinstance(obj, np.ndarray) and not (hasattr(obj, "shape") and hasattr(obj, "dtype") and hasattr(obj, "__getitem__")):
         obj = np.asarray(obj)
     dtype = np.dtype(obj.dtype)
@@ -121,7 +155,7 @@ def _array(
 def _cut(obj: Any) -> Iterator[npt.NDArray[Any]]:
     """Slabs of an array along its first axis."""
     if not obj.shape:
-        yield np.asarray(obj[()])
+        yield plain(obj[()])
         return
     row = math.prod(obj.shape[1:]) * np.dtype(obj.dtype).itemsize
     n = max(_SLAB // max(row, 1), 1)
@@ -130,7 +164,7 @@ def _cut(obj: Any) -> Iterator[npt.NDArray[Any]]:
         first = own[0] if isinstance(own[0], int) else max(own[0], default=1)
         n = max(n // max(first, 1), 1) * max(first, 1)
     for at in range(0, obj.shape[0], n):
-        yield np.asarray(obj[at : at + n])
+        yield plain(obj[at : at + n])
 
 
 def _slabs(
@@ -143,15 +177,25 @@ def _slabs(
     attrs: Optional[Mapping[str, Any]],
     coords: Optional[Mapping[str, Any]],
 ) -> list[str]:
+    ends(to, ".b2nd", "an iterable of arrays")
     if first.ndim == 0:
         raise _errors.Invalid("pack: an iterable of numbers: make an array of it, or give arrays along the first axis")
 
+    if shape is not None and (len(shape) != first.ndim or tuple(shape[1:]) != first.shape[1:]):
+        raise _errors.Invalid(f"pack: shape={tuple(shape)} of arrays of {first.shape}: only the first axis may differ")
+
     def checked() -> Iterator[npt.NDArray[Any]]:
+        rows = 0
         for x in items:
-            a = np.asarray(x)
+            a = plain(x)
             if a.dtype != first.dtype or a.shape[1:] != first.shape[1:]:
                 raise _errors.Invalid(f"pack: an array of {a.dtype} {a.shape} behind one of {first.dtype} {first.shape}: only the first axis may differ")
+            rows += a.shape[0]
+            if shape is not None and rows > shape[0]:
+                raise _errors.Invalid(f"pack: the arrays have {rows} rows or more, and shape={tuple(shape)} says {shape[0]}")
             yield a
+        if shape is not None and rows < shape[0]:
+            raise _errors.Invalid(f"pack: the arrays have {rows} rows, and shape={tuple(shape)} says {shape[0]}")
 
     if shape is not None:
         return _npy(checked(), first.dtype, tuple(shape), to, flags, dims, attrs, coords)
@@ -180,10 +224,9 @@ def _npy(
     coords: Optional[Mapping[str, Any]],
 ) -> list[str]:
     """Packs an array that comes as slabs of items."""
-    if dtype.hasobject:
-        raise _errors.Unsupported(f"pack: items of {dtype} are objects of Python: convert them, to numbers or to text of a fixed length")
+    no_objects(dtype)
     with tempfile.TemporaryDirectory(prefix="farread-") as tmp:
-        args = [*flags, *_meaning(Path(tmp), dims, attrs, coords)]
+        args = [*flags, *meaning(Path(tmp), dims, attrs, coords)]
 
         def pieces() -> Iterator[Any]:
             head = _Head()
@@ -192,7 +235,7 @@ def _npy(
             for slab in slabs:
                 yield slab if isinstance(slab, bytes) else _bytes(slab)
 
-        return _run(["-", to, *args], pieces())
+        return _run(["pack", "-", to, *args], pieces())
 
 
 class _Head:
@@ -204,37 +247,9 @@ class _Head:
         self.text += p
 
 
-def _meaning(tmp: Path, dims: Optional[Sequence[str]], attrs: Optional[Mapping[str, Any]], coords: Optional[Mapping[str, Any]]) -> list[str]:
-    """The flags for names, coordinates and attributes, whose files lie in a folder."""
-    flags: list[str] = []
-    if dims is not None:
-        flags += ["--dims", ",".join(map(str, dims))]
-    if attrs:
-        flags += ["--attrs", str(_json(tmp / "attrs.json", attrs))]
-    for i, (name, values) in enumerate((coords or {}).items()):
-        x = np.asarray(values)
-        if x.dtype.hasobject:
-            x = x.astype("U")
-        np.save(tmp / f"{i}.npy", x, allow_pickle=False)
-        flags += ["--coord", f"{name}={tmp / f'{i}.npy'}"]
-        if getattr(values, "attrs", None):
-            flags += ["--attrs", f"{name}={_json(tmp / f'{i}.json', values.attrs)}"]
-    return flags
-
-
-def _json(path: Path, attrs: Mapping[str, Any]) -> Path:
-    def plain(x: Any) -> Any:
-        if isinstance(x, (np.generic, np.ndarray)):
-            return x.tolist()
-        raise _errors.Invalid(f"pack: an attribute of {type(x).__name__}: want numbers, texts, lists and dicts")
-
-    # NaN and infinities, as NetCDF has them, are no JSON: they become texts, as in Zarr.
-    path.write_text(json.dumps(json.loads(json.dumps(dict(attrs), default=plain), parse_constant=str)))
-    return path
-
-
 def _items(items: Iterator[Any], to: str, flags: list[str]) -> list[str]:
     """Packs items by way of a file of records behind their lengths."""
+    ends(to, ".blp", "an iterable of bytes or texts")
     with tempfile.NamedTemporaryFile(prefix="farread-", delete=False) as f:
         try:
             for x in items:
@@ -242,15 +257,15 @@ def _items(items: Iterator[Any], to: str, flags: list[str]) -> list[str]:
                 f.write(struct.pack("<I", len(p)))
                 f.write(p)
             f.close()
-            return _run([f.name, to, "--records", "u32le", *flags], iter(()))
+            return _run(["pack", f.name, to, "--records", "u32le", *flags], iter(()))
         finally:
             f.close()
             os.unlink(f.name)
 
 
 def _run(args: list[str], pieces: Iterator[Any]) -> list[str]:
-    """Runs ``farread pack``, and gives it what it reads."""
-    command = [program(), "pack", "--json", "--quiet", *current().flags, *args]
+    """Runs a command that writes, and gives it what it reads."""
+    command = [program(), *args, "--json", "--quiet", *current().flags]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         p = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=errors, start_new_session=True)
         assert p.stdin is not None
@@ -258,25 +273,33 @@ def _run(args: list[str], pieces: Iterator[Any]) -> list[str]:
             _feed(p.stdin, pieces)
             status = p.wait()
         except BaseException:
-            p.terminate()  # nothing of it shows then
+            p.terminate()  # nothing of it shows then; before the pipe ends, which could be a whole array
+            try:
+                p.wait(10)
+            except subprocess.TimeoutExpired:
+                pass
+            _end(p.stdin)
             p.wait()
             raise
         errors.seek(0)
         out.seek(0)
         if status != 0:
             raise _errors.from_exit(status, errors.read().decode(errors="replace").strip())
-        return [str(x) for x in json.loads(out.read()).get("outputs", [args[1]])]
+        return [str(x) for x in json.loads(out.read()).get("outputs", [])]
 
 
 def _feed(pipe: IO[bytes], pieces: Iterator[Any]) -> None:
     try:
         for piece in pieces:
             pipe.write(piece)
-        pipe.close()
+        pipe.flush()
     except BrokenPipeError:  # it failed, and says why
         pass
-    finally:
-        try:
-            pipe.close()
-        except BrokenPipeError:
-            pass
+    _end(pipe)
+
+
+def _end(pipe: IO[bytes]) -> None:
+    try:
+        pipe.close()
+    except BrokenPipeError:
+        pass

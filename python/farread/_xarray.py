@@ -13,7 +13,7 @@ from xarray.backends import BackendArray, BackendEntrypoint
 from xarray.core import indexing
 
 from . import _array, _errors
-from ._gateway import current, local_uri, root_of
+from ._gateway import adopt, current, local_uri, root_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -30,7 +30,7 @@ class _Member:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Member, (self._places,)
+        return _unpickled, (self._places, current().said)
 
     def array(self) -> _array.Array:
         with self._lock:
@@ -44,6 +44,11 @@ class _Member:
                 else:
                     self._open = _array.open(self._places[-1])
             return self._open
+
+
+def _unpickled(places: list[str], flags: dict[str, Any]) -> _Member:
+    adopt(flags)
+    return _Member(places)
 
 
 class _Lazy(BackendArray):  # type: ignore[misc,unused-ignore]
@@ -91,6 +96,8 @@ class Backend(BackendEntrypoint):  # type: ignore[misc,unused-ignore]
         dropped = {drop_variables} if isinstance(drop_variables, str) else set(drop_variables or ())
         uri = local_uri(filename_or_obj)
         doc = current().json(f"/group/{root_of(uri)}/zarr.json", uri=uri)
+        if not doc["consolidated_metadata"]["metadata"]:
+            raise _nothing(uri, doc)
         variables = {}
         for name, of in doc["consolidated_metadata"]["metadata"].items():
             if name not in dropped:
@@ -107,6 +114,15 @@ class Backend(BackendEntrypoint):  # type: ignore[misc,unused-ignore]
         )
         decoded.encoding["source"] = uri
         return decoded
+
+
+def _nothing(uri: str, doc: Mapping[str, Any]) -> _errors.Error:
+    """The error for a folder in which no array can be read."""
+    skipped = doc.get("attributes", {}).get("farread", {}).get("skipped") or []
+    refused = [s for s in skipped if s.partition(": ")[0].endswith(_SUFFIXES)]
+    if refused:
+        return _errors.Unsupported(f"{uri}: no array in this folder can be read: {', '.join(refused[:3])}")
+    return _errors.NotFound(f"{uri}: no arrays in this folder: want one with NAME.b2nd in it")
 
 
 def _variable(uri: str, name: str, doc: Mapping[str, Any]) -> Any:

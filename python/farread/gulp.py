@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Optional, Union
 
 from . import _errors
-from ._gateway import current, local_uri, root_of
+from ._gateway import adopt, current, local_uri, root_of
 
 __all__ = ["Dataset", "Iterable", "Sample"]
 
@@ -39,6 +39,9 @@ class Sample:
     frame: int
     frames: list[bytes] = field(repr=False)
     meta: dict[str, Any] = field(default_factory=dict)
+
+
+_CONFIGURED = "farread.configure"  # its options, in what is pickled
 
 
 def _same(s: Sample) -> Any:
@@ -70,6 +73,14 @@ class Dataset:
         object.__setattr__(self, "uri", local_uri(self.uri))
         if self.transform is None:
             object.__setattr__(self, "transform", _same)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, _CONFIGURED: current().said}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        fields = dict(state)
+        adopt(fields.pop(_CONFIGURED, {}))
+        self.__dict__.update(fields)
 
     def _ask(self, query: dict[str, str]) -> Iterator[tuple[dict[str, Any], list[Sample]]]:
         """Heads and samples of batches; the first has none."""

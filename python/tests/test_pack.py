@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -63,8 +63,22 @@ def test_nothing_is_left(tmp_path: Path) -> None:
     for shape in None, (20, 1000):
         with pytest.raises(RuntimeError, match="in the middle"):
             farread.pack(fails(), tmp_path / "x.b2nd", shape=shape)
-    with pytest.raises(farread.Corrupt, match="truncated"):
-        farread.pack([np.zeros((10, 1000))], tmp_path / "x.b2nd", shape=(20, 1000))
+    for shape in (20, 1000), (9, 1000), (10, 999), (10,):
+        with pytest.raises(farread.Invalid, match="shape="):
+            farread.pack([np.zeros((5, 1000)), np.zeros((5, 1000))], tmp_path / "x.b2nd", shape=shape)
+    with pytest.raises(farread.Invalid, match="shape="):
+        farread.pack(np.zeros(3), tmp_path / "x.b2nd", shape=(4,))
+    for obj, name in (["a"], "x.txt"), (["a"], "x.b2nd"), (np.zeros(3), "x.blp"), ([np.zeros(3)], "x.txt"):
+        with pytest.raises(farread.Invalid, match="end the URI in it"):
+            farread.pack(obj, tmp_path / name)
+    masked = np.ma.masked_less(np.arange(4.0), 2)
+    for bad in masked, [np.zeros(4), masked], da.from_array(masked, chunks=2), da.zeros(4, chunks=2).map_blocks(np.ma.masked_less, 2, meta=np.zeros(0)):
+        with pytest.raises(farread.Unsupported, match="filled"):
+            farread.pack(bad, tmp_path / "x.b2nd")
+    with pytest.raises(farread.Unsupported, match="filled"):
+        farread.pack(np.zeros(4), tmp_path / "x.b2nd", dims=["t"], coords={"t": masked})
+    with pytest.raises(farread.Invalid, match="^pack: chunks has 1 length, the array 2$"):
+        farread.pack(np.zeros((2, 2)), tmp_path / "x.b2nd", chunks=[2])
     with pytest.raises(farread.Invalid, match="only the first axis"):
         farread.pack([np.zeros((1, 2)), np.zeros((1, 3))], tmp_path / "x.b2nd")
     for bad in np.array([None]), 5, "text", [], [1, 2], {"a": object()}:
@@ -87,11 +101,76 @@ def test_items(tmp_path: Path) -> None:
         farread.open(tmp_path / "x.blp")
 
 
+@pytest.mark.parametrize(
+    ("change", "kind", "says"),
+    [
+        (lambda d: d.assign({"a/b": d.z}), farread.Invalid, "a/b"),
+        (lambda d: d.assign({"": d.z}), farread.Invalid, "variable"),
+        (lambda d: d.assign({"..": d.z}), farread.Invalid, "variable"),
+        (lambda d: d.assign({1: d.z, "1": d.z}), farread.Invalid, "two variables"),
+        (lambda d: d.assign(w=("p/q", [1, 2])), farread.Invalid, "p/q"),
+        (lambda d: d.assign(w=("x", np.array([b"", None, 3], object))), farread.Unsupported, "w: items of object"),
+        (lambda d: d.assign(w=d.z.assign_attrs(a=object()).assign_attrs(b=1)), farread.Invalid, "attribute of object"),
+        (lambda d: d.assign_attrs(a=object()), farread.Invalid, "attribute of object"),
+        (lambda d: d.drop_vars(["z", "old"]), farread.Invalid, "without variables"),
+    ],
+)
+def test_dataset_is_checked_first(change: Callable[[xr.Dataset], xr.Dataset], kind: type[Exception], says: str, tmp_path: Path) -> None:
+    d = xr.Dataset({"z": ("x", [1, 2, 3]), "old": ("x", [1.0, 2, 3])})
+    with pytest.raises(kind, match=says):
+        farread.pack(change(d), f"{tmp_path}/d/")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("where", ["file", "s3"])
+def test_dataset_that_is_there_in_part(where: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    folder = f"{tmp_path}/d/" if where == "file" else request.getfixturevalue("cloud") + "part/"
+    d = xr.Dataset({"z": ("x", [1, 2, 3]), "old": ("x", [1.0, 2, 3])})
+    farread.pack(d.old, folder + "old.b2nd")
+    with pytest.raises(farread.Exists, match=r"old.b2nd exists, and nothing was written: give overwrite=True"):
+        farread.pack(d, folder)
+    with pytest.raises(farread.Exists) as e:
+        farread.pack(d.old, folder + "old.b2nd")
+    assert "--force" not in str(e.value)
+    with pytest.raises(farread.NotFound):
+        farread.open(folder + "z.b2nd")
+    with pytest.raises(farread.Invalid, match="z has 1 axes"):
+        farread.pack(d, folder, overwrite=True, chunks=(2, 2))
+    assert len(farread.pack(d, folder, overwrite=True)) == 2
+
+
+@pytest.mark.filterwarnings("error")
+def test_dropped_coordinates(tmp_path: Path) -> None:
+    d = xr.Dataset({"z": (("y", "x"), np.zeros((2, 3)))}, {"x": [1, 2, 3], "height": 2.0, "lat": (("y", "x"), np.ones((2, 3))), "day": ("x", [4, 5, 6]), "other": [7]})
+    with pytest.warns(UserWarning, match="height, lat, day, other") as told:
+        farread.pack(d, f"{tmp_path}/d/")
+    assert len(told) == 1 and told[0].filename == __file__
+    with pytest.warns(UserWarning, match="height, lat, day") as told:
+        farread.pack(d.z, f"{tmp_path}/z.b2nd")
+    assert len(told) == 1 and "other" not in str(told[0].message)
+    farread.pack(d.drop_vars(["height", "lat", "day", "other"]), f"{tmp_path}/none/")
+    assert list(farread.open_dataset(f"{tmp_path}/d/").coords) == ["x"]
+
+
+def test_attributes_without_an_index(tmp_path: Path) -> None:
+    d = xr.Dataset({"z": ("x", [1, 2, 3])}, attrs={"big": "x" * (20 << 20)})
+    with pytest.warns(UserWarning, match="no index of the folder: .*: the attributes big are not written"):
+        farread.pack(d, f"{tmp_path}/d/")
+    assert list(farread.open_dataset(f"{tmp_path}/d/").z) == [1, 2, 3]
+
+
+def test_folder_without_arrays(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("no array")
+    with pytest.raises(farread.NotFound, match="no arrays in this folder"):
+        farread.open_dataset(f"{tmp_path}/")
+
+
 def weather() -> xr.Dataset:
     time = np.array("2025-01-01", "M8[ns]") + np.arange(48).astype("m8[h]")
     return xr.Dataset(
         {"t2m": (("time", "lat", "lon"), np.random.default_rng(3).random((48, 4, 5)).astype("f4"), {"units": "K"}), "mask": (("lat", "lon"), np.arange(20, dtype="i2").reshape(4, 5))},
         coords={"time": time, "lat": ("lat", np.linspace(50, 53, 4), {"units": "degrees_north"}), "lon": np.arange(5.0)},
+        attrs={"title": "weather", "levels": [1, 2]},
     )
 
 
@@ -102,8 +181,11 @@ def test_xarray(where: str, tmp_path: Path, request: pytest.FixtureRequest) -> N
     farread.pack(want, folder, overwrite=True)
     with xr.open_dataset(folder, engine="farread") as got:
         xr.testing.assert_equal(got.load(), want)
+        assert got.attrs == want.attrs
         assert got.t2m.attrs == {"units": "K"} and got.lat.attrs["units"] == "degrees_north"
+    farread.pack(want.assign_attrs(title="again"), folder, overwrite=True)
     lazy = farread.open_dataset(folder, chunks={})
+    assert lazy.attrs == {"title": "again", "levels": [1, 2]}
     assert lazy.t2m.chunks is not None
     xr.testing.assert_equal(lazy.t2m.sel(lat=51, time=slice("2025-01-01T06", "2025-01-01T09")).compute(), want.t2m.sel(lat=51, time=slice("2025-01-01T06", "2025-01-01T09")))
     eager = farread.open_dataset(folder, drop_variables="mask")

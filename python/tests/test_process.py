@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import stat
 import subprocess
 import sys
@@ -88,6 +89,41 @@ def test_processes(sample: str, way: str) -> None:
         assert pool.map(_sum, [sample] * 4) == [190] * 4
         assert pool.map(np.sum, [a, a]) == [190, 190]
     assert address() == at and a[0, 0] == 0
+
+
+CONFIGURED = """
+import pickle, sys, farread
+if len(sys.argv) > 1:
+    farread.configure(**({"policy": sys.argv[1]} if sys.argv[1] else {}))
+for p in pickle.load(sys.stdin.buffer):
+    pickle.loads(p)
+    print(farread._gateway.current().flags)
+"""
+
+
+def test_configure_is_pickled(sample: str, clips: str) -> None:
+    """What is pickled takes the options along, to where none are set: what came last counts."""
+    pytest.importorskip("xarray")
+    a, d = farread.open(sample), farread.gulp.Dataset(clips)
+    ds = farread.open_dataset(packed(sample), chunks=None)
+    dumps = []
+    for policy, x in ("few", a), ("lean", d), ("fast", d.iterable()), ("few", ds), (None, a):
+        farread.configure(policy=policy)
+        dumps.append(pickle.dumps(x))
+    farread.configure()
+
+    def told(*args: str) -> list[str]:
+        return subprocess.run([sys.executable, "-c", CONFIGURED, *args], input=pickle.dumps(dumps), check=True, capture_output=True).stdout.decode().split("\n")[:-1]
+
+    assert told() == ["['--policy=few']", "['--policy=lean']", "['--policy=fast']", "['--policy=few']", "[]"]
+    assert told("lean") == ["['--policy=lean']"] * 5 and told("") == ["[]"] * 5
+    again = pickle.loads(dumps[1])
+    assert again == d and len(again) == 3 and vars(again).keys() == vars(d).keys()
+
+
+def packed(sample: str) -> str:
+    farread.pack(np.load(sample), sample + ".b2nd")
+    return sample + ".b2nd"
 
 
 INTERRUPT = """

@@ -50,7 +50,7 @@ func TestWheel(t *testing.T) {
 		"farread-1.2.3.post4+gabc.data/scripts/farread":       "not really a program\n",
 		"farread/_version.py":                                 `version = "1.2.3.post4+gabc"`,
 		"farread/py.typed":                                    "",
-		"farread-1.2.3.post4+gabc.dist-info/METADATA":         "\nRequires-Dist: numpy>=",
+		"farread-1.2.3.post4+gabc.dist-info/METADATA":         "\nRequires-Dist: numpy>=1.24\nProject-URL: Documentation, https://",
 		"farread-1.2.3.post4+gabc.dist-info/WHEEL":            "\nTag: py3-none-musllinux_1_1_x86_64\n",
 		"farread-1.2.3.post4+gabc.dist-info/entry_points.txt": "[xarray.backends]\nfarread = ",
 		"farread-1.2.3.post4+gabc.dist-info/RECORD":           "farread/__init__.py,sha256=",

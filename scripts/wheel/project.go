@@ -69,6 +69,11 @@ func (p *project) metadata(version, readme string) string {
 	for _, d := range p.lists["project/dependencies"] {
 		fmt.Fprintf(&b, "Requires-Dist: %s\n", d)
 	}
+	for _, key := range p.order {
+		if label, ok := strings.CutPrefix(key, "project.urls/"); ok {
+			fmt.Fprintf(&b, "Project-URL: %s, %s\n", label, p.fields[key])
+		}
+	}
 	const extras = "project.optional-dependencies/"
 	for _, key := range p.order {
 		extra, ok := strings.CutPrefix(key, extras)

@@ -1,0 +1,117 @@
+"""What pack refuses before it writes, and how it tells the program what items mean."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _errors
+from ._gateway import current, root_of
+
+
+def ends(to: str, suffix: str, what: str) -> None:
+    """Refuses another kind of file than the one that something goes into."""
+    if not to.endswith(suffix):
+        raise _errors.Invalid(f"{to}: {what} goes into a {suffix}: end the URI in it")
+
+
+def no_objects(dtype: np.dtype[Any], name: str = "") -> None:
+    if dtype.hasobject:
+        raise _errors.Unsupported(f"pack: {name}items of {dtype} are objects of Python: convert them, to numbers or to text of a fixed length")
+
+
+def unmasked(x: Any) -> None:
+    """Refuses masked arrays, also those that dask would make."""
+    if isinstance(x, np.ma.MaskedArray) or isinstance(getattr(x, "_meta", None), np.ma.MaskedArray):
+        raise _errors.Unsupported("pack: a masked array, whose mask would be lost: give x.filled(…), with a value that stands for what is missing (of dask: dask.array.ma.filled)")
+
+
+def plain(x: Any) -> npt.NDArray[Any]:
+    """NumPy's array of something that is not masked."""
+    if hasattr(x, "__dask_graph__"):  # only what it makes may say that it is masked
+        x = x.compute()
+    unmasked(x)
+    return np.asarray(x)
+
+
+def check_dataset(ds: Any, to: str, overwrite: bool, lengths: Sequence[Sequence[int]]) -> None:
+    """Refuses a Dataset of which an array could not be written, before the first one is."""
+    if not ds.data_vars:
+        raise _errors.Invalid("pack: a Dataset without variables: there is nothing to write an array of")
+    seen: set[str] = set()
+    for name, x in ds.data_vars.items():
+        _name(str(name), "variable", "/\\")
+        if str(name) in seen:
+            raise _errors.Invalid(f"pack: two variables are called {name}")
+        seen.add(str(name))
+        for d in x.dims:
+            _name(str(d), "dimension", "/\\,=")
+        no_objects(x.dtype, f"{name}: ")
+        if x.chunks is not None:  # of dask; xarray itself makes NaN of masks, and others would be read
+            unmasked(x.variable.data)
+        for n in lengths:
+            if len(n) != x.ndim:
+                raise _errors.Invalid(f"pack: {name} has {x.ndim} axes, and chunks or blocks {tuple(n)} are of {len(n)}")
+    with tempfile.TemporaryDirectory(prefix="farread-") as tmp:
+        json_file(Path(tmp) / "attrs.json", ds.attrs)
+        for x in ds.data_vars.values():
+            meaning(Path(tmp), None, x.attrs, {str(d): ds.coords[d] for d in x.dims if d in ds.coords})
+    if not overwrite:
+        for name in seen:
+            at = f"{to}{name}.b2nd"
+            if _exists(at):
+                raise _errors.from_exit(5, f"{at} exists, and nothing was written")
+
+
+def _name(text: str, what: str, bad: str) -> None:
+    if not text or text.startswith(".") or any(c in bad or not c.isprintable() for c in text):
+        raise _errors.Invalid(f"pack: a {what} called {text!r}: want a name without any of {bad} in it, and without a dot in front: rename it")
+
+
+def _exists(uri: str) -> bool:
+    """Whether there is something. What may not be asked for is not known to be there: then the writer finds out."""
+    if "://" not in uri:
+        return os.path.lexists(uri)
+    try:
+        current().json("/info/" + root_of(uri), uri=uri)
+    except (_errors.NotFound, _errors.Denied):
+        return False
+    except (_errors.Corrupt, _errors.Unsupported, _errors.TooLarge):
+        pass
+    return True
+
+
+def meaning(tmp: Path, dims: Optional[Sequence[str]], attrs: Optional[Mapping[str, Any]], coords: Optional[Mapping[str, Any]]) -> list[str]:
+    """The flags for names, coordinates and attributes, whose files lie in a folder."""
+    flags: list[str] = []
+    if dims is not None:
+        flags += ["--dims", ",".join(map(str, dims))]
+    if attrs:
+        flags += ["--attrs", str(json_file(tmp / "attrs.json", attrs))]
+    for i, (name, values) in enumerate((coords or {}).items()):
+        x = plain(values)
+        if x.dtype.hasobject:
+            x = x.astype("U")
+        np.save(tmp / f"{i}.npy", x, allow_pickle=False)
+        flags += ["--coord", f"{name}={tmp / f'{i}.npy'}"]
+        if getattr(values, "attrs", None):
+            flags += ["--attrs", f"{name}={json_file(tmp / f'{i}.json', values.attrs)}"]
+    return flags
+
+
+def json_file(path: Path, attrs: Mapping[str, Any]) -> Path:
+    def native(x: Any) -> Any:
+        if isinstance(x, (np.generic, np.ndarray)):
+            return x.tolist()
+        raise _errors.Invalid(f"pack: an attribute of {type(x).__name__}: want numbers, texts, lists and dicts")
+
+    # NaN and infinities, as NetCDF has them, are no JSON: they become texts, as in Zarr.
+    path.write_text(json.dumps(json.loads(json.dumps(dict(attrs), default=native), parse_constant=str)))
+    return path
