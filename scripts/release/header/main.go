@@ -24,7 +24,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "header:", err)
 		os.Exit(1)
 	}
-	fmt.Println(text)
+	fmt.Fprintln(os.Stdout, text)
 }
 
 func header(name string) (string, error) {
