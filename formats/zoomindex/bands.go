@@ -33,14 +33,16 @@ func columnar(k zoomcache.Kind) bool { return k == zoomcache.F64 || k == zoomcac
 
 // gather sums up n samples, size of them in each bin. If it returns false it cannot.
 func (b *bands) gather(v *zoomcache.Values, size, n int) bool {
+	if !columnar(v.Kind) {
+		return false
+	}
 	b.kind, b.width, b.size = v.Kind, keyWidth(v.Kind), size
 	whole := n / size
 	b.lo, b.hi = slices.Grow(b.lo[:0], whole)[:whole], slices.Grow(b.hi[:0], whole)[:whole]
-	b.sum, b.sq = slices.Grow(b.sum[:0], whole+partStep)[:whole], slices.Grow(b.sq[:0], whole+partStep)[:whole]
+	b.sum, b.sq = slices.Grow(b.sum[:0], whole+sums.PartStep)[:whole], slices.Grow(b.sq[:0], whole+sums.PartStep)[:whole]
 	b.tail = stat{}
 	rest := whole * size
-	switch v.Kind {
-	case zoomcache.F64:
+	if v.Kind == zoomcache.F64 {
 		if !b.gatherF64(v.F64[:rest]) {
 			return false
 		}
@@ -49,22 +51,19 @@ func (b *bands) gather(v *zoomcache.Values, size, n int) bool {
 		}
 		b.first, b.last = f64Key(v.F64[0]), f64Key(v.F64[n-1])
 		return b.tail.n == b.tail.valid && b.tail.sum-b.tail.sum == 0
-	case zoomcache.I16:
-		if size > exactSquares {
-			return false
-		}
-		for i := range whole {
-			x := sums.I16(v.I16[i*size:][:size])
-			b.lo[i], b.hi[i], b.sum[i], b.sq[i] = int64(x.Lo), int64(x.Hi), float64(x.Sum), float64(x.Squares)
-		}
-		if rest < n {
-			binI16(v.I16[rest:n], &b.tail)
-		}
-		b.first, b.last = intKey(v.I16[0], 2, true), intKey(v.I16[n-1], 2, true)
-		return true
-	default:
+	}
+	if size > exactSquares {
 		return false
 	}
+	for i := range whole {
+		x := sums.I16(v.I16[i*size:][:size])
+		b.lo[i], b.hi[i], b.sum[i], b.sq[i] = int64(x.Lo), int64(x.Hi), float64(x.Sum), float64(x.Squares)
+	}
+	if rest < n {
+		binI16(v.I16[rest:n], &b.tail)
+	}
+	b.first, b.last = intKey(v.I16[0], 2, true), intKey(v.I16[n-1], 2, true)
+	return true
 }
 
 func (b *bands) gatherF64(v []float64) bool {
@@ -190,7 +189,7 @@ func (b *bands) bounds(c *sheetChannel, i, j int) {
 	n := j - i
 	lows, wide := roomFor(&c.min, n, b.width), roomFor(&c.max, n, b.width)
 	lo, hi := b.lo[i:j], b.hi[i:j]
-	b.low, b.high = slices.Grow(b.low[:0], n+partStep)[:n], slices.Grow(b.high[:0], n+partStep)[:n]
+	b.low, b.high = slices.Grow(b.low[:0], n+sums.PartStep)[:n], slices.Grow(b.high[:0], n+sums.PartStep)[:n]
 	le, last := binary.LittleEndian, b.signed(c.lastMin)
 	if b.kind == zoomcache.F64 {
 		for k, x := range lo {
@@ -215,14 +214,11 @@ func (b *bands) bounds(c *sheetChannel, i, j int) {
 // unkey64 gives back what key64 has got.
 func unkey64(k int64) float64 { return math.Float64frombits(uint64(k ^ k>>63&math.MaxInt64)) }
 
-// partStep is how many bins sums.Parts takes at a time: there is room for as many behind the
-// last ones, whose parts do not count.
-const partStep = 4
-
-// parts adds mean and deviation of the bins [i, j), whose bounds low and high have.
+// parts adds mean and deviation of the bins [i, j), whose bounds low and high have. sums.Parts
+// takes whole steps of bins: there is room for one behind the last bin, whose parts do not count.
 func (b *bands) parts(c *sheetChannel, i, j int) {
 	n, each := j-i, 1/float64(b.size)
-	all := (n + partStep - 1) &^ (partStep - 1)
+	all := (n + sums.PartStep - 1) &^ (sums.PartStep - 1)
 	b.means, b.devs = slices.Grow(b.means[:0], 2*all)[:2*all], slices.Grow(b.devs[:0], 2*all)[:2*all]
 	means, devs := b.means, b.devs
 	for k := sums.Parts(means, devs, b.low[:all], b.high[:all], b.sum[i:i+all], b.sq[i:i+all], each); k < n; k++ {

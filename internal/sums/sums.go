@@ -112,17 +112,17 @@ func Bins(dst []Bin, v []float64, size int) int {
 	return n
 }
 
-// partStep is how many bins a kernel takes at a time.
-const partStep = 4
+// PartStep is how many bins Parts takes at a time.
+const PartStep = 4
 
 // Parts says where between the least and the greatest number of a bin its mean lies, and how
 // large twice its standard deviation is, as 0 to 65534 parts of that band. It takes the bins
-// of the columns in whole steps of 4 and returns how many. each is 1 by the number of values
+// of the columns in whole steps of PartStep and returns how many. each is 1 by the number of values
 // of a bin. Parts are of 16 bits, little endian; 65535 stands for one that is not known:
 // where the mean lies outside of three bands side by side, or something is too large.
 // Bounds are finite numbers. Where the two have the same bits, or no distance, all is 0.
 func Parts(means, devs []byte, lo, hi, sum, sq []float64, each float64) int {
-	n := len(lo) &^ (partStep - 1)
+	n := len(lo) &^ (PartStep - 1)
 	if !fast || n == 0 {
 		return 0
 	}

@@ -242,19 +242,19 @@ func (p *patient) raceAbsent(ctx context.Context) (Level, string, error) {
 	})
 }
 
-func (p *patient) replace(ctx context.Context) (Level, string, error) {
-	key, data := p.key("replaced"), noise(200, 4)
-	if _, err := p.put(ctx, key, noise(100, 3), objstore.PutOptions{}); err != nil {
-		return "", "", err
-	}
+// replaces replaces what is at key, with the right ETag and then with one that is no longer
+// right. write gets another n each time, and returns the bytes that it sent.
+func (p *patient) replaces(ctx context.Context, key string, write func(n uint32, o objstore.PutOptions) ([]byte, error)) (Level, string, error) {
 	in, err := p.b.Head(ctx, key)
 	if err != nil {
 		return "", "", err
 	}
-	if _, err := p.put(ctx, key, data, objstore.PutOptions{IfMatch: in.ETag}); err != nil {
+	o := objstore.PutOptions{IfMatch: in.ETag}
+	data, err := write(2, o)
+	if err != nil {
 		return "", "", fmt.Errorf("with the right ETag: %w", err)
 	}
-	_, err = p.put(ctx, key, noise(300, 5), objstore.PutOptions{IfMatch: in.ETag})
+	_, err = write(3, o)
 	switch {
 	case err == nil:
 		return Bad, "an object with another ETag was overwritten", nil
@@ -262,6 +262,18 @@ func (p *patient) replace(ctx context.Context) (Level, string, error) {
 		return OK, "what has another ETag stays", p.holds(ctx, key, data)
 	}
 	return "", "", err
+}
+
+func (p *patient) replace(ctx context.Context) (Level, string, error) {
+	key := p.key("replaced")
+	if _, err := p.put(ctx, key, noise(100, 3), objstore.PutOptions{}); err != nil {
+		return "", "", err
+	}
+	return p.replaces(ctx, key, func(n uint32, o objstore.PutOptions) ([]byte, error) {
+		data := noise(100*int(n), 2+n)
+		_, err := p.put(ctx, key, data, o)
+		return data, err
+	})
 }
 
 func (p *patient) raceReplace(ctx context.Context) (Level, string, error) {
@@ -370,26 +382,11 @@ func (p *patient) partsAbsent(ctx context.Context) (Level, string, error) {
 }
 
 func (p *patient) partsReplace(ctx context.Context) (Level, string, error) {
-	key := p.dir + "parts"
 	if !p.long {
 		return Skipped, noParts, nil
 	}
-	in, err := p.b.Head(ctx, key)
-	if err != nil {
-		return "", "", err
-	}
-	data, err := p.inParts(ctx, key, 30, objstore.PutOptions{IfMatch: in.ETag})
-	if err != nil {
-		return "", "", fmt.Errorf("with the right ETag: %w", err)
-	}
-	_, err = p.inParts(ctx, key, 40, objstore.PutOptions{IfMatch: in.ETag})
-	switch {
-	case err == nil:
-		return Bad, "an object with another ETag was overwritten", nil
-	case errors.Is(err, objstore.ErrChanged):
-		return OK, "what has another ETag stays", p.holds(ctx, key, data)
-	}
-	return "", "", err
+	key := p.dir + "parts"
+	return p.replaces(ctx, key, func(n uint32, o objstore.PutOptions) ([]byte, error) { return p.inParts(ctx, key, 10+10*n, o) })
 }
 
 // names are odd ones, in the order of their bytes.
