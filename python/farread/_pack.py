@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from . import _errors
 from ._gateway import current, local_uri
-from ._packcheck import check_dataset, ends, json_file, meaning, no_objects, plain, unmasked
+from ._packcheck import check_dataset, ends, meaning, meaning_of, no_objects, plain, unmasked
 from ._program import program
 
 _SLAB = 16 << 20  # bytes that are taken at a time of arrays that are made when they are read
@@ -78,35 +78,37 @@ def pack(
     for name, lengths in ("chunk-shape", chunks), ("block-shape", blocks):
         if lengths is not None:
             flags += [f"--{name}", ",".join(map(str, lengths))]
-    if _is(obj, "Dataset"):
-        if dims is not None or attrs is not None or coords is not None:
-            raise _errors.Invalid("pack: a Dataset has dims, attrs and coords of its own")
-        if not to.endswith("/"):
-            raise _errors.Invalid(f"{to}: a Dataset goes into a folder: end it in /")
-        check_dataset(obj, to, overwrite, [x for x in (chunks, blocks) if x is not None])
-        _warn_dropped(obj, {str(d) for v in obj.data_vars.values() for d in v.dims})
-        made = [made for name in obj.data_vars for made in _data_array(obj[name], f"{to}{name}.b2nd", flags)]
-        _index(to, obj.attrs)
-        return made
-    if _is(obj, "DataArray"):
-        if coords is None:
-            _warn_dropped(obj, {str(d) for d in obj.dims})
-        return _data_array(obj, to, flags, dims, attrs, coords)
-    if hasattr(obj, "__array__") or hasattr(obj, "shape") and hasattr(obj, "dtype"):
-        own = tuple(getattr(obj, "shape", ()))
-        if shape is not None and tuple(shape) != own:
-            raise _errors.Invalid(f"pack: shape={tuple(shape)} of an array of {own}: shape is for iterables")
-        return _array(obj, to, flags, dims, attrs, coords)
-    if isinstance(obj, (str, bytes)) or not isinstance(obj, Iterable):
-        raise _errors.Invalid(f"pack: a {type(obj).__name__}: want an array, or an iterable of arrays, bytes or texts")
-    items = iter(obj)
-    first = next(items, None)
-    if first is None:
-        raise _errors.Invalid("pack: an iterable without anything says not what it is of")
-    items = itertools.chain([first], items)
-    if isinstance(first, (str, bytes, bytearray, memoryview)):
-        return _items(items, to, flags)
-    return _slabs(items, plain(first), shape, to, flags, dims, attrs, coords)
+    with tempfile.TemporaryDirectory(prefix="farread-") as folder:
+        tmp = Path(folder)  # of names, attributes and coordinates
+        if _is(obj, "Dataset"):
+            if dims is not None or attrs is not None or coords is not None:
+                raise _errors.Invalid("pack: a Dataset has dims, attrs and coords of its own")
+            if not to.endswith("/"):
+                raise _errors.Invalid(f"{to}: a Dataset goes into a folder: end it in /")
+            own, parts = check_dataset(tmp, obj, to, overwrite, [x for x in (chunks, blocks) if x is not None])
+            _warn_dropped(obj, {str(d) for v in obj.data_vars.values() for d in v.dims})
+            made = [made for name, meant in parts for made in _array(obj[name].variable.data, f"{to}{name}.b2nd", [*flags, *meant])]
+            _index(to, own, obj.attrs)
+            return made
+        if _is(obj, "DataArray"):
+            if coords is None:
+                _warn_dropped(obj, {str(d) for d in obj.dims})
+            return _array(obj.variable.data, to, [*flags, *meaning_of(tmp, obj, dims, attrs, coords)])
+        if hasattr(obj, "__array__") or hasattr(obj, "shape") and hasattr(obj, "dtype"):
+            own_shape = tuple(getattr(obj, "shape", ()))
+            if shape is not None and tuple(shape) != own_shape:
+                raise _errors.Invalid(f"pack: shape={tuple(shape)} of an array of {own_shape}: shape is for iterables")
+            return _array(obj, to, [*flags, *meaning(tmp, dims, attrs, coords)])
+        if isinstance(obj, (str, bytes)) or not isinstance(obj, Iterable):
+            raise _errors.Invalid(f"pack: a {type(obj).__name__}: want an array, or an iterable of arrays, bytes or texts")
+        items = iter(obj)
+        first = next(items, None)
+        if first is None:
+            raise _errors.Invalid("pack: an iterable without anything says not what it is of")
+        items = itertools.chain([first], items)
+        if isinstance(first, (str, bytes, bytearray, memoryview)):
+            return _items(items, to, flags)
+        return _slabs(items, plain(first), shape, to, [*flags, *meaning(tmp, dims, attrs, coords)])
 
 
 def _is(obj: Any, name: str) -> bool:
@@ -122,34 +124,21 @@ def _warn_dropped(obj: Any, dims: set[str]) -> None:
         warnings.warn(f"pack: not written: the coordinates {', '.join(dropped)}, which are not of one axis that an array has, under its name", stacklevel=3)
 
 
-def _index(folder: str, attrs: Mapping[Any, Any]) -> None:
-    """Writes the index of a folder of arrays, which has the attributes of all of them."""
-    with tempfile.TemporaryDirectory(prefix="farread-") as tmp:
-        try:
-            _run(["index", folder, "--force", "--attrs", str(json_file(Path(tmp) / "attrs.json", attrs))], iter(()))
-        except (_errors.Unsupported, _errors.TooLarge, _errors.Denied) as e:  # the arrays are there without it
-            lost = f": the attributes {', '.join(map(str, attrs))} are not written" if attrs else ""
-            warnings.warn(f"pack: no index of the folder: {e}{lost}", stacklevel=3)
+def _index(folder: str, file: Path, attrs: Mapping[Any, Any]) -> None:
+    """Writes the index of a folder of arrays, which has the attributes of all of them: those in a file."""
+    try:
+        _run(["index", folder, "--force", "--attrs", str(file)], iter(()))
+    except (_errors.Unsupported, _errors.TooLarge, _errors.Denied) as e:  # the arrays are there without it
+        lost = f": the attributes {', '.join(map(str, attrs))} are not written" if attrs else ""
+        warnings.warn(f"pack: no index of the folder: {e}{lost}", stacklevel=3)
 
 
-def _data_array(
-    obj: Any, to: str, flags: list[str], dims: Optional[Sequence[str]] = None, attrs: Optional[Mapping[str, Any]] = None, coords: Optional[Mapping[str, Any]] = None
-) -> list[str]:
-    names = list(dims) if dims is not None else [str(d) for d in obj.dims]
-    if coords is None:
-        coords = {str(new): obj.coords[old] for old, new in zip(obj.dims, names) if old in obj.coords}
-    return _array(obj.variable.data, to, flags, names, obj.attrs if attrs is None else attrs, coords)
-
-
-def _array(
-    obj: Any, to: str, flags: list[str], dims: Optional[Sequence[str]], attrs: Optional[Mapping[str, Any]], coords: Optional[Mapping[str, Any]]
-) -> list[str]:
+def _array(obj: Any, to: str, flags: list[str]) -> list[str]:
     ends(to, ".b2nd", "an array")
     unmasked(obj)
     if not isinstance(obj, np.ndarray) and not (hasattr(obj, "shape") and hasattr(obj, "dtype") and hasattr(obj, "__getitem__")):
         obj = np.asarray(obj)
-    dtype = np.dtype(obj.dtype)
-    return _npy(_cut(obj), dtype, tuple(obj.shape), to, flags, dims, attrs, coords)
+    return _npy(_cut(obj), np.dtype(obj.dtype), tuple(obj.shape), to, flags)
 
 
 def _cut(obj: Any) -> Iterator[npt.NDArray[Any]]:
@@ -167,16 +156,7 @@ def _cut(obj: Any) -> Iterator[npt.NDArray[Any]]:
         yield plain(obj[at : at + n])
 
 
-def _slabs(
-    items: Iterator[Any],
-    first: npt.NDArray[Any],
-    shape: Optional[Sequence[int]],
-    to: str,
-    flags: list[str],
-    dims: Optional[Sequence[str]],
-    attrs: Optional[Mapping[str, Any]],
-    coords: Optional[Mapping[str, Any]],
-) -> list[str]:
+def _slabs(items: Iterator[Any], first: npt.NDArray[Any], shape: Optional[Sequence[int]], to: str, flags: list[str]) -> list[str]:
     ends(to, ".b2nd", "an iterable of arrays")
     if first.ndim == 0:
         raise _errors.Invalid("pack: an iterable of numbers: make an array of it, or give arrays along the first axis")
@@ -198,7 +178,7 @@ def _slabs(
             raise _errors.Invalid(f"pack: the arrays have {rows} rows, and shape={tuple(shape)} says {shape[0]}")
 
     if shape is not None:
-        return _npy(checked(), first.dtype, tuple(shape), to, flags, dims, attrs, coords)
+        return _npy(checked(), first.dtype, tuple(shape), to, flags)
     with tempfile.TemporaryFile() as f:  # how long the first axis is, is known at the end
         rows = 0
         for a in checked():
@@ -206,36 +186,25 @@ def _slabs(
             rows += a.shape[0]
         f.seek(0)
         whole = (rows, *first.shape[1:])
-        return _npy(iter(lambda: f.read(_SLAB), b""), first.dtype, whole, to, flags, dims, attrs, coords)
+        return _npy(iter(lambda: f.read(_SLAB), b""), first.dtype, whole, to, flags)
 
 
 def _bytes(a: npt.NDArray[Any]) -> memoryview:
     return memoryview(np.ascontiguousarray(a).reshape(-1).view(np.uint8)) if a.dtype.itemsize else memoryview(b"")  # type: ignore[arg-type,unused-ignore]
 
 
-def _npy(
-    slabs: Iterator[Any],
-    dtype: np.dtype[Any],
-    shape: tuple[int, ...],
-    to: str,
-    flags: list[str],
-    dims: Optional[Sequence[str]],
-    attrs: Optional[Mapping[str, Any]],
-    coords: Optional[Mapping[str, Any]],
-) -> list[str]:
+def _npy(slabs: Iterator[Any], dtype: np.dtype[Any], shape: tuple[int, ...], to: str, flags: list[str]) -> list[str]:
     """Packs an array that comes as slabs of items."""
     no_objects(dtype)
-    with tempfile.TemporaryDirectory(prefix="farread-") as tmp:
-        args = [*flags, *meaning(Path(tmp), dims, attrs, coords)]
 
-        def pieces() -> Iterator[Any]:
-            head = _Head()
-            np.lib.format.write_array_header_2_0(head, {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape})  # type: ignore[arg-type,unused-ignore]
-            yield head.text
-            for slab in slabs:
-                yield slab if isinstance(slab, bytes) else _bytes(slab)
+    def pieces() -> Iterator[Any]:
+        head = _Head()
+        np.lib.format.write_array_header_2_0(head, {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape})  # type: ignore[arg-type,unused-ignore]
+        yield head.text
+        for slab in slabs:
+            yield slab if isinstance(slab, bytes) else _bytes(slab)
 
-        return _run(["pack", "-", to, *args], pieces())
+    return _run(["pack", "-", to, *flags], pieces())
 
 
 class _Head:

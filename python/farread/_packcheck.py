@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional
@@ -41,8 +40,11 @@ def plain(x: Any) -> npt.NDArray[Any]:
     return np.asarray(x)
 
 
-def check_dataset(ds: Any, to: str, overwrite: bool, lengths: Sequence[Sequence[int]]) -> None:
-    """Refuses a Dataset of which an array could not be written, before the first one is."""
+def check_dataset(tmp: Path, ds: Any, to: str, overwrite: bool, lengths: Sequence[Sequence[int]]) -> tuple[Path, list[tuple[Any, list[str]]]]:
+    """Refuses a Dataset of which an array could not be written, before the first one is.
+
+    It returns the file of its attributes, and for each array the flags for what its items mean.
+    """
     if not ds.data_vars:
         raise _errors.Invalid("pack: a Dataset without variables: there is nothing to write an array of")
     seen: set[str] = set()
@@ -59,15 +61,17 @@ def check_dataset(ds: Any, to: str, overwrite: bool, lengths: Sequence[Sequence[
         for n in lengths:
             if len(n) != x.ndim:
                 raise _errors.Invalid(f"pack: {name} has {x.ndim} axes, and chunks or blocks {tuple(n)} are of {len(n)}")
-    with tempfile.TemporaryDirectory(prefix="farread-") as tmp:
-        json_file(Path(tmp) / "attrs.json", ds.attrs)
-        for x in ds.data_vars.values():
-            meaning(Path(tmp), None, x.attrs, {str(d): ds.coords[d] for d in x.dims if d in ds.coords})
+    attrs = json_file(tmp / "attrs.json", ds.attrs)
+    parts = []
+    for i, name in enumerate(ds.data_vars):
+        (tmp / str(i)).mkdir()
+        parts.append((name, meaning_of(tmp / str(i), ds[name])))
     if not overwrite:
         for name in seen:
             at = f"{to}{name}.b2nd"
             if _exists(at):
                 raise _errors.from_exit(5, f"{at} exists, and nothing was written")
+    return attrs, parts
 
 
 def _name(text: str, what: str, bad: str) -> None:
@@ -104,6 +108,16 @@ def meaning(tmp: Path, dims: Optional[Sequence[str]], attrs: Optional[Mapping[st
         if getattr(values, "attrs", None):
             flags += ["--attrs", f"{name}={json_file(tmp / f'{i}.json', values.attrs)}"]
     return flags
+
+
+def meaning_of(
+    tmp: Path, x: Any, dims: Optional[Sequence[str]] = None, attrs: Optional[Mapping[str, Any]] = None, coords: Optional[Mapping[str, Any]] = None
+) -> list[str]:
+    """The same of a DataArray, in place of whose own there may be others."""
+    names = list(dims) if dims is not None else [str(d) for d in x.dims]
+    if coords is None:
+        coords = {str(new): x.coords[old] for old, new in zip(x.dims, names) if old in x.coords}
+    return meaning(tmp, names, x.attrs if attrs is None else attrs, coords)
 
 
 def json_file(path: Path, attrs: Mapping[str, Any]) -> Path:
