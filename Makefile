@@ -256,9 +256,8 @@ PROOF_WITH ?=
 .PHONY: proof
 proof: need-go ## a new user's way without Go, home or network: archive, quickstart, wheel, notebook; PROOF_WITH=torch
 	@[[ -x $(PYTHON) ]] || { echo "proof: no .venv: run 'make venv' first" >&2; exit 1; }
-	@$(MAKE) release RELEASE_TARGETS=$$(go env GOHOSTOS)/$$(go env GOHOSTARCH)
-	@$(MAKE) wheel WHEELS=$$(go env GOHOSTOS)/$$(go env GOHOSTARCH)
-	scripts/proof.sh dist/release/farread_*_$$(go env GOHOSTOS)_$$(go env GOHOSTARCH).tar.gz dist/farread-*.whl $(PROOF_WITH)
+	@$(MAKE) release RELEASE_TARGETS=$$(go env GOHOSTOS)/$$(go env GOHOSTARCH) RELEASE_FUNCTIONS=false
+	scripts/proof.sh dist/release/farread_*_$$(go env GOHOSTOS)_$$(go env GOHOSTARCH).tar.gz dist/release/farread-*.whl $(PROOF_WITH)
 
 .PHONY: browser
 # One file after the other: each has a browser of its own.
