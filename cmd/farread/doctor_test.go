@@ -19,7 +19,6 @@ import (
 
 	"github.com/farread/farread/cmd/farread/internal/doctor"
 	"github.com/farread/farread/e2e/scenario"
-	"github.com/farread/farread/internal/pages"
 	"github.com/farread/farread/internal/teststack"
 )
 
@@ -34,40 +33,18 @@ func TestDoctorInS3(t *testing.T) {
 		t.Errorf("left: %s", r.stdout)
 	}
 	var r doctor.Report
-	if err := json.Unmarshal([]byte(run(t, "doctor", "s3://data/", "--json")), &r); err != nil || r.Count(doctor.Bad) > 0 || len(r.Findings) < 20 {
+	report := []byte(run(t, "doctor", "s3://data/", "--json"))
+	if err := json.Unmarshal(report, &r); err != nil || r.Count(doctor.Bad) > 0 || len(r.Findings) < 20 {
 		t.Errorf("%v: %+v", err, r)
 	}
-	asThePage(t, "versitygw", &r)
-	if r := (runner{}).run(t, "doctor", "s3://none/"); r.code != exitNotFound || !strings.Contains(r.stdout, "bad      write") {
-		t.Errorf("no bucket: %+v", r)
-	}
-}
-
-// asThePage compares what was found with the table of docs/stores.md.
-func asThePage(t *testing.T, store string, r *doctor.Report) {
-	t.Helper()
-	const name = "docs/stores.md"
-	list, err := pages.All(scenario.Root(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := slices.IndexFunc(list, func(p pages.Page) bool { return p.Name == name })
-	head, cells := list[i].Column(store)
+	const store = "versitygw"
+	head := scenario.DoctorAsThePage(t, store, report, true)
 	b, err := os.ReadFile(filepath.Join(scenario.Root(t), "localcloud", "go.mod"))
 	if module := "versity/versitygw v" + strings.TrimPrefix(head, store+" ") + "\n"; err != nil || !strings.Contains(string(b), module) {
-		t.Errorf("%s has a column %q; in localcloud/go.mod is no %q (%v): run make stores", name, head, module, err)
+		t.Errorf("the table has a column %q; in localcloud/go.mod is no %q (%v): run make stores", head, module, err)
 	}
-	seen := 0
-	for _, f := range r.Findings {
-		if cell, told := cells[f.Check]; told {
-			seen++
-			if strings.Trim(cell, "*") != string(f.Level) {
-				t.Errorf("%s at %s: %s %q, and in %s %q", f.Check, store, f.Level, f.Seen, name, cell)
-			}
-		}
-	}
-	if seen < 18 {
-		t.Errorf("%d checks are in the table of %s", seen, name)
+	if r := (runner{}).run(t, "doctor", "s3://none/"); r.code != exitNotFound || !strings.Contains(r.stdout, "bad      write") {
+		t.Errorf("no bucket: %+v", r)
 	}
 }
 
