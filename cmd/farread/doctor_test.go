@@ -19,6 +19,7 @@ import (
 
 	"github.com/farread/farread/cmd/farread/internal/doctor"
 	"github.com/farread/farread/e2e/scenario"
+	"github.com/farread/farread/internal/pagetest"
 	"github.com/farread/farread/internal/teststack"
 )
 
@@ -38,7 +39,7 @@ func TestDoctorInS3(t *testing.T) {
 		t.Errorf("%v: %+v", err, r)
 	}
 	const store = "versitygw"
-	head := scenario.DoctorAsThePage(t, store, report, true)
+	head := pagetest.Doctor(t, scenario.Root(t), store, report, true)
 	b, err := os.ReadFile(filepath.Join(scenario.Root(t), "localcloud", "go.mod"))
 	if module := "versity/versitygw v" + strings.TrimPrefix(head, store+" ") + "\n"; err != nil || !strings.Contains(string(b), module) {
 		t.Errorf("the table has a column %q; in localcloud/go.mod is no %q (%v): run make stores", head, module, err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/farread/farread/e2e/scenario"
+	"github.com/farread/farread/internal/pagetest"
 	"github.com/farread/farread/objstore"
 	"github.com/farread/farread/objstore/objstoretest"
 	"github.com/farread/farread/objstore/s3store"
@@ -54,7 +55,7 @@ func TestDoctor(t *testing.T) {
 	if err != nil {
 		t.Logf("doctor: %v", err) // the report says what is bad
 	}
-	scenario.DoctorAsThePage(t, "LocalStack", out, false)
+	pagetest.Doctor(t, scenario.Root(t), "LocalStack", out, false)
 }
 
 // TestLarge measures from the return of an upload of 100 MB to the first read of its

@@ -1,4 +1,5 @@
-package scenario
+// Package pagetest holds what tests of several modules compare with the pages.
+package pagetest
 
 import (
 	"encoding/json"
@@ -9,9 +10,9 @@ import (
 	"github.com/farread/farread/internal/pages"
 )
 
-// DoctorAsThePage compares a report of `farread doctor --json` with the column of a store in docs/stores.md, and
-// returns the column's head. Without races these are left out: who wins where two may is chance.
-func DoctorAsThePage(t *testing.T, store string, report []byte, races bool) (head string) {
+// Doctor compares a report of `farread doctor --json` with the column of a store in docs/stores.md of the checkout
+// root, and returns the column's head. Without races these are left out: who wins where two may is chance.
+func Doctor(t *testing.T, root, store string, report []byte, races bool) (head string) {
 	t.Helper()
 	var r struct {
 		Findings []struct{ Check, Level, Seen string }
@@ -19,7 +20,7 @@ func DoctorAsThePage(t *testing.T, store string, report []byte, races bool) (hea
 	if err := json.Unmarshal(report, &r); err != nil {
 		t.Fatalf("%v: %s", err, report)
 	}
-	list, err := pages.All(Root(t))
+	list, err := pages.All(root)
 	if err != nil {
 		t.Fatal(err)
 	}
