@@ -24,6 +24,7 @@ from ._packcheck import check_dataset, ends, meaning, meaning_of, no_objects, pl
 from ._program import program
 
 _SLAB = 16 << 20  # bytes that are taken at a time of arrays that are made when they are read
+_MOST = 512 << 20  # the same where whole chunks of the source have more
 
 
 def pack(
@@ -43,7 +44,8 @@ def pack(
 
     ``obj`` is one of
 
-    * a NumPy array, or what can be sliced like one (dask, zarr, h5py), slab by slab: ``uri`` ends in ``.b2nd``
+    * a NumPy array, or what can be sliced like one (dask, zarr, h5py), slab by slab along the first
+      axis: ``uri`` ends in ``.b2nd``. A slab is of whole chunks of the source, but of 512 MiB at the most
     * an xarray DataArray, with names, coordinates and attributes, into a ``.b2nd``; a Dataset into
       a ``folder/``, a ``.b2nd`` for each variable, and the attributes of the Dataset in the index
       of the folder
@@ -99,6 +101,8 @@ def pack(
             if shape is not None and tuple(shape) != own_shape:
                 raise _errors.Invalid(f"pack: shape={tuple(shape)} of an array of {own_shape}: shape is for iterables")
             return _array(obj, to, [*flags, *meaning(tmp, dims, attrs, coords)])
+        if isinstance(obj, Mapping):  # groups of h5py and trees of xarray, too
+            raise _errors.Invalid(f"pack: a {type(obj).__name__} of {', '.join(map(str, itertools.islice(obj, 5)))}: pack what it has, one after the other")
         if isinstance(obj, (str, bytes)) or not isinstance(obj, Iterable):
             raise _errors.Invalid(f"pack: a {type(obj).__name__}: want an array, or an iterable of arrays, bytes or texts")
         items = iter(obj)
@@ -136,24 +140,38 @@ def _index(folder: str, file: Path, attrs: Mapping[Any, Any]) -> None:
 def _array(obj: Any, to: str, flags: list[str]) -> list[str]:
     ends(to, ".b2nd", "an array")
     unmasked(obj)
-    if not isinstance(obj, np.ndarray) and not (hasattr(obj, "shape") and hasattr(obj, "dtype") and hasattr(obj, "__getitem__")):
+    if not isinstance(obj, np.ndarray) and not (isinstance(getattr(obj, "dtype", None), np.dtype) and hasattr(obj, "shape") and hasattr(obj, "__getitem__")):
         obj = np.asarray(obj)
-    return _npy(_cut(obj), np.dtype(obj.dtype), tuple(obj.shape), to, flags)
+    if obj.shape is None or not all(isinstance(n, (int, np.integer)) for n in obj.shape):
+        raise _errors.Invalid(f"pack: {to}: an array of the shape {obj.shape}: want lengths that are known (of dask: compute_chunk_sizes())")
+    slabs = _cut(obj, to)
+    first = next(slabs, None)
+    return _npy(slabs if first is None else itertools.chain([first], slabs), obj.dtype if first is None else first.dtype, tuple(obj.shape), to, flags)
 
 
-def _cut(obj: Any) -> Iterator[npt.NDArray[Any]]:
-    """Slabs of an array along its first axis."""
+def _cut(obj: Any, to: str) -> Iterator[npt.NDArray[Any]]:
+    """Slabs of an array along its first axis, all of the type of the first: a source that scales what it
+    reads says another than its slices have."""
     if not obj.shape:
         yield plain(obj[()])
         return
-    row = math.prod(obj.shape[1:]) * np.dtype(obj.dtype).itemsize
-    n = max(_SLAB // max(row, 1), 1)
+    row = max(math.prod(obj.shape[1:]) * obj.dtype.itemsize, 1)
+    n, first = max(_SLAB // row, 1), 1
     own = getattr(obj, "chunks", None)  # whole chunks of the source
     if own and not isinstance(obj, np.ndarray):
-        first = own[0] if isinstance(own[0], int) else max(own[0], default=1)
-        n = max(n // max(first, 1), 1) * max(first, 1)
+        first = max(own[0] if isinstance(own[0], int) else max(own[0], default=1), 1)
+        most = max(_MOST // row, 1)
+        n = min(max(n // first, 1) * first, most)
+        if times := -(-min(first, obj.shape[0]) // most) - 1:
+            warnings.warn(f"pack: {to}: chunks of the source have {first} rows, of which {n} fit into {_MOST >> 20} MiB: each chunk is read {times + 1} times", stacklevel=2)
+    dtype = None
     for at in range(0, obj.shape[0], n):
-        yield plain(obj[at : at + n])
+        x = plain(obj[at : at + n])
+        want = (min(n, obj.shape[0] - at), *obj.shape[1:])
+        dtype = dtype or x.dtype
+        if x.dtype != dtype or x.shape != want:
+            raise _errors.Invalid(f"pack: {to}: rows {at} to {at + want[0]} are of {x.dtype} {x.shape}: want {dtype} {want}")
+        yield x
 
 
 def _slabs(items: Iterator[Any], first: npt.NDArray[Any], shape: Optional[Sequence[int]], to: str, flags: list[str]) -> list[str]:
@@ -222,6 +240,8 @@ def _items(items: Iterator[Any], to: str, flags: list[str]) -> list[str]:
     with tempfile.NamedTemporaryFile(prefix="farread-", delete=False) as f:
         try:
             for x in items:
+                if not isinstance(x, (str, bytes, bytearray, memoryview)):
+                    raise _errors.Invalid(f"pack: {to}: a {type(x).__name__} among bytes and texts")
                 p = x.encode() if isinstance(x, str) else bytes(x)
                 f.write(struct.pack("<I", len(p)))
                 f.write(p)

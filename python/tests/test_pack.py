@@ -55,6 +55,69 @@ def test_slabs(tmp_path: Path) -> None:
         assert np.array_equal(farread.open(tmp_path / f"{name}.b2nd"), x)
 
 
+class Scaled:
+    """A source that scales what it reads, as netCDF4 has them."""
+
+    shape, dtype, chunks = (40, 3), np.dtype("i8"), (9, 3)
+
+    def __getitem__(self, at: slice) -> np.ndarray:
+        return np.arange(120).reshape(40, 3)[at] * 0.5
+
+
+def test_type_of_slices(tmp_path: Path) -> None:
+    farread.pack(Scaled(), tmp_path / "x.b2nd")
+    assert np.array_equal(farread.open(tmp_path / "x.b2nd"), np.arange(120).reshape(40, 3) * 0.5)
+
+
+def test_type_that_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Changes(Scaled):
+        def __getitem__(self, at: slice) -> np.ndarray:
+            return super().__getitem__(at).astype("f8" if at.start < 20 else "f4")
+
+    monkeypatch.setattr("farread._pack._SLAB", 9 * 24)
+    with pytest.raises(farread.Invalid, match=r"x.b2nd: rows 27 to 36 are of float32 \(9, 3\): want float64"):
+        farread.pack(Changes(), tmp_path / "x.b2nd")
+    assert not list(tmp_path.iterdir())
+
+
+def test_large_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole chunks of the source, as long as they fit."""
+    taken: list[int] = []
+
+    class Tall(Scaled):
+        chunks = (30, 1)
+
+        def __getitem__(self, at: slice) -> np.ndarray:
+            taken.append(at.stop - at.start)
+            return super().__getitem__(at)
+
+    farread.pack(Tall(), tmp_path / "x.b2nd")
+    assert max(taken) >= 40
+    monkeypatch.setattr("farread._pack._SLAB", 24)
+    taken.clear()
+    farread.pack(Tall(), tmp_path / "x.b2nd", overwrite=True)
+    assert taken == [30, 30]
+    monkeypatch.setattr("farread._pack._MOST", 8 * 24)
+    taken.clear()
+    with pytest.warns(UserWarning, match="each chunk is read 4 times"):
+        farread.pack(Tall(), tmp_path / "x.b2nd", overwrite=True)
+    assert taken == [8] * 5 and np.array_equal(farread.open(tmp_path / "x.b2nd"), np.arange(120).reshape(40, 3) * 0.5)
+
+
+@pytest.mark.parametrize(
+    ("obj", "to", "says"),
+    [
+        ({"a": 1, "b": 2}, "x.blp", "a dict of a, b"),
+        (["a", 3], "x.blp", "a int among bytes and texts"),
+        (da.from_array(np.arange(9.0))[da.from_array(np.arange(9)) > 3], "x.b2nd", "compute_chunk_sizes"),
+    ],
+)
+def test_refused(obj: object, to: str, says: str, tmp_path: Path) -> None:
+    with pytest.raises(farread.Invalid, match=says):
+        farread.pack(obj, tmp_path / to)
+    assert not list(tmp_path.iterdir())
+
+
 def test_nothing_is_left(tmp_path: Path) -> None:
     def fails() -> Iterator[np.ndarray]:
         yield np.zeros((10, 1000))
