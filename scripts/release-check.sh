@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
 # Takes what `make release` made as a stranger would: release-check.sh VERSION DIR TARGETS.
 # It needs Go and Python, and for arm64 qemu-user; with Docker the image is built and run by
-# it, with Wine programs of Windows are started.
+# it, with Wine (and MinGW, where Wine lacks a library of Go's) programs of Windows are started.
 set -euo pipefail
 version=$1 dir=$(realpath "$2") targets=$3
 cd "$(dirname "$0")/.."
 work=$(mktemp -d "${TMPDIR:-/tmp}/farread-release.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+trap 'WINEPREFIX=$work/wine wineserver -k 2>/dev/null || true; rm -rf "$work"' EXIT
 start=$SECONDS
 say() { printf 'release-check: %3d s: %s\n' $((SECONDS - start)) "$*"; }
 fail() {
     echo "release-check: $*" >&2
     exit 1
 }
+commit=$(git rev-parse HEAD 2>/dev/null || echo unknown)
 host=$(go env GOHOSTOS)/$(go env GOHOSTARCH)
 name=farread_${version#v}
 label() { echo "${name}_${1/\//_}"; }
@@ -39,10 +40,22 @@ says() {
 
 # starts PROGRAM: it tells its version, and reads what it packed. Lines of Windows end in \r\n.
 starts() {
-    [[ $(runs "$1" version) == *"$version"* ]] || fail "$1 does not say that it is $version"
+    [[ $(runs "$1" version) == *"$version commit $commit "* ]] || fail "$1 does not say that it is $version of $commit"
     (cd "$work" && runs "$1" pack --format bloscpack x.txt x.blp >/dev/null 2>&1) || fail "$1 packs nothing"
     [[ $(cd "$work" && runs "$1" get x.blp --item 0 -o -) == "0 1 2" ]] || fail "$1 does not read what it packed"
     rm "$work/x.blp"
+}
+
+# wine_for_go makes the folder of a Wine in which programs of Go run. Wine 8 has no bcryptprimitives.dll, of which
+# Go takes one function, the system's random bytes: MinGW makes that one.
+wine_for_go() {
+    local system=$work/wine/drive_c/windows/system32 mingw
+    runs wineboot -i >/dev/null 2>&1 || return
+    [[ ! -e $system/bcryptprimitives.dll ]] || return 0
+    mingw=$(command -v x86_64-w64-mingw32-gcc) || return
+    printf '%s\n' '#include <windows.h>' 'BOOLEAN WINAPI SystemFunction036(PVOID p, ULONG n);' \
+        '__declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE p, SIZE_T n) { return SystemFunction036(p, n); }' >"$work/prng.c"
+    "$mingw" -shared -o "$system/bcryptprimitives.dll" "$work/prng.c" -ladvapi32
 }
 
 check_texts() {
@@ -110,7 +123,7 @@ for target in "${list[@]}"; do
     elif [[ $target == linux/arm64 ]] && emulate=("$(command -v qemu-aarch64 || command -v qemu-aarch64-static)"); then
         starts "$program"
         say "$target: starts, packs, reads (emulated)"
-    elif [[ $target == windows/amd64 ]] && emulate=(WINEDEBUG=-all WINEPREFIX="$work/wine" "$(command -v wine || command -v wine64)"); then
+    elif [[ $target == windows/amd64 ]] && emulate=(WINEDEBUG=-all WINEPREFIX="$work/wine" "$(command -v wine || command -v wine64)") && wine_for_go; then
         starts "$program"
         emulate=()
         say "$target: starts, packs, reads (by Wine)"

@@ -42,9 +42,12 @@ func (a *app) version() error {
 // describedCommit finds the commit in the output of `git describe --always`.
 var describedCommit = regexp.MustCompile(`(?:^|-g|^devel-)([0-9a-f]{7,40})(?:-dirty)?$`)
 
-// commit returns the commit that the Go tool recorded, or else the commit in the
-// version.
+// commit returns the commit of a release, or that which the Go tool recorded, or else
+// the commit in the version.
 func commit(v string) string {
+	if c := version.Commit(); c != "" {
+		return c
+	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {

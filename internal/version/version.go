@@ -7,6 +7,12 @@ import "runtime/debug"
 // takes it from git. It is constant in a running program.
 var stamp string
 
+// commit is set by the linker for releases, whose version names none.
+var commit string
+
+// Commit is the commit that was released; "" in all other builds.
+func Commit() string { return commit }
+
 // String returns the version of the running program: the version that the Makefile
 // stamped, else the module's version ("go install …@v1.2.3"), else the commit that the
 // Go tool recorded, with "-dirty" if files had changed, else "devel".

@@ -41,7 +41,7 @@ func (r release) build(ctx context.Context, t target, dir string, list []program
 			return err
 		}
 		c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", p.tags,
-			"-ldflags", "-s -w -X github.com/farread/farread/internal/version.stamp="+r.version, "-o", name, p.pkg)
+			"-ldflags", "-s -w -X github.com/farread/farread/internal/version.stamp="+r.version+" -X github.com/farread/farread/internal/version.commit="+r.commit, "-o", name, p.pkg)
 		c.Dir = p.module
 		c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOOS="+t.os, "GOARCH="+t.arch)
 		fmt.Fprintf(os.Stderr, "release: %s: %s\n", t, p.name)

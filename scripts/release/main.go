@@ -34,7 +34,8 @@ var versions = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
 
 // A release is what the steps share.
 type release struct {
-	version   string    // with its v
+	version   string // with its v
+	commit    string
 	functions bool      // are made, too
 	out       string    // where archives go
 	work      string    // where they are put together; removed at the end
@@ -91,7 +92,7 @@ func run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	r := release{version: *version, functions: *functions, out: *out, when: when}
+	r := release{version: *version, commit: commit(ctx), functions: *functions, out: *out, when: when}
 	if err := os.RemoveAll(r.out); err != nil {
 		return err
 	}
@@ -163,6 +164,15 @@ func (r release) system(ctx context.Context, t target, texts string) error {
 		}
 	}
 	return os.RemoveAll(root)
+}
+
+// commit is the commit that is checked out, or "unknown" if git does not tell it.
+func commit(ctx context.Context) string {
+	text, err := output(exec.CommandContext(ctx, "git", "rev-parse", "HEAD"))
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(text)
 }
 
 // commitTime is that of the commit that is checked out, or SOURCE_DATE_EPOCH
