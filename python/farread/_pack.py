@@ -24,7 +24,7 @@ from ._packcheck import check_dataset, ends, meaning, meaning_of, no_objects, pl
 from ._program import program
 
 _SLAB = 16 << 20  # bytes that are taken at a time of arrays that are made when they are read
-_MOST = 512 << 20  # the same where whole chunks of the source have more
+_MOST = 256 << 20  # the same where whole chunks of the source have more
 
 
 def pack(
@@ -45,7 +45,7 @@ def pack(
     ``obj`` is one of
 
     * a NumPy array, or what can be sliced like one (dask, zarr, h5py), slab by slab along the first
-      axis: ``uri`` ends in ``.b2nd``. A slab is of whole chunks of the source, but of 512 MiB at the most
+      axis: ``uri`` ends in ``.b2nd``. A slab is of whole chunks of the source, but of 256 MiB at the most
     * an xarray DataArray, with names, coordinates and attributes, into a ``.b2nd``; a Dataset into
       a ``folder/``, a ``.b2nd`` for each variable, and the attributes of the Dataset in the index
       of the folder
@@ -145,8 +145,15 @@ def _array(obj: Any, to: str, flags: list[str]) -> list[str]:
     if obj.shape is None or not all(isinstance(n, (int, np.integer)) for n in obj.shape):
         raise _errors.Invalid(f"pack: {to}: an array of the shape {obj.shape}: want lengths that are known (of dask: compute_chunk_sizes())")
     slabs = _cut(obj, to)
-    first = next(slabs, None)
-    return _npy(slabs if first is None else itertools.chain([first], slabs), obj.dtype if first is None else first.dtype, tuple(obj.shape), to, flags)
+    ahead = list(itertools.islice(slabs, 1))  # says the type
+    dtype = ahead[0].dtype if ahead else obj.dtype
+
+    def all_of_them() -> Iterator[npt.NDArray[Any]]:
+        if ahead:
+            yield ahead.pop()  # nothing else has it
+        yield from slabs
+
+    return _npy(all_of_them(), dtype, tuple(obj.shape), to, flags)
 
 
 def _cut(obj: Any, to: str) -> Iterator[npt.NDArray[Any]]:
@@ -163,7 +170,7 @@ def _cut(obj: Any, to: str) -> Iterator[npt.NDArray[Any]]:
         most = max(_MOST // row, 1)
         n = min(max(n // first, 1) * first, most)
         if times := -(-min(first, obj.shape[0]) // most) - 1:
-            warnings.warn(f"pack: {to}: chunks of the source have {first} rows, of which {n} fit into {_MOST >> 20} MiB: each chunk is read {times + 1} times", stacklevel=2)
+            warnings.warn(f"pack: {to}: chunks of the source have {first} rows, of which {n} fit into {_MOST >> 20} MiB: each chunk is read {times + 1} times", stacklevel=4)
     dtype = None
     for at in range(0, obj.shape[0], n):
         x = plain(obj[at : at + n])
@@ -172,6 +179,7 @@ def _cut(obj: Any, to: str) -> Iterator[npt.NDArray[Any]]:
         if x.dtype != dtype or x.shape != want:
             raise _errors.Invalid(f"pack: {to}: rows {at} to {at + want[0]} are of {x.dtype} {x.shape}: want {dtype} {want}")
         yield x
+        del x  # before the next one is made
 
 
 def _slabs(items: Iterator[Any], first: npt.NDArray[Any], shape: Optional[Sequence[int]], to: str, flags: list[str]) -> list[str]:
@@ -221,6 +229,7 @@ def _npy(slabs: Iterator[Any], dtype: np.dtype[Any], shape: tuple[int, ...], to:
         yield head.text
         for slab in slabs:
             yield slab if isinstance(slab, bytes) else _bytes(slab)
+            del slab
 
     return _run(["pack", "-", to, *flags], pieces())
 
@@ -281,6 +290,7 @@ def _feed(pipe: IO[bytes], pieces: Iterator[Any]) -> None:
     try:
         for piece in pieces:
             pipe.write(piece)
+            del piece
         pipe.flush()
     except BrokenPipeError:  # it failed, and says why
         pass
