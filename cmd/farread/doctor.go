@@ -27,7 +27,8 @@ in FOLDER, sends some 40 MiB, and removes all, also after an interrupt. With
 --read-only, and of a URL of plain HTTP, OBJECT is an object that is there, of which a
 few bytes are read.
 
-The exit code is 0 if nothing is bad, also with warnings, and 7 if something is.`,
+The exit code is 0 if nothing is bad, also with warnings, and 7 if something is. If
+nothing can be tried it says why: no bucket 3, denied 4, no answer 6.`,
 		Example: `  farread doctor s3://datasets/
   farread doctor s3://datasets/scratch/ --json
   farread doctor s3://arrays/temperature.b2nd --read-only`,

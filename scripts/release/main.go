@@ -137,8 +137,7 @@ func notes(log, version string) (string, error) {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	lines = slices.DeleteFunc(lines, func(l string) bool { return link.MatchString(l) })
 	// Pages of the checkout are elsewhere for a reader of the release.
-	text = strings.ReplaceAll(strings.TrimSpace(strings.Join(lines, "\n")), "](docs/", "](https://github.com/farread/farread/blob/"+version+"/docs/")
-	return text + "\n", nil
+	return linked(strings.TrimSpace(strings.Join(lines, "\n"))+"\n", version), nil
 }
 
 // link is the target of a reference, as at the end of the changelog.
@@ -229,12 +228,27 @@ func (r release) texts(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := write(filepath.Join(dir, name), b); err != nil {
+		if err := write(filepath.Join(dir, name), []byte(linked(string(b), r.version))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// linked is a page of the archive, whose links lead to the pages of its version on the forge: the archive has no docs/.
+func linked(page, version string) string {
+	return localLink.ReplaceAllStringFunc(page, func(link string) string {
+		m := localLink.FindStringSubmatch(link)
+		as := "blob"
+		if m[1] != "" {
+			as = "raw" // a picture
+		}
+		return m[1] + m[2] + "](https://github.com/farread/farread/" + as + "/" + version + "/" + m[3] + ")"
+	})
+}
+
+// localLink is one to a file of the checkout.
+var localLink = regexp.MustCompile(`(!?)(\[[^\]]*)\]\(([^)#:][^):]*)\)`)
 
 // install is the part of docs/releases.md that is about installing.
 func install(page string) string {

@@ -105,3 +105,13 @@ func read(t *testing.T, name string) string {
 	}
 	return string(b)
 }
+
+// TestLinked: the archive has no docs/.
+func TestLinked(t *testing.T) {
+	const page = "[a](docs/a.md#x), ![b](docs/b.svg) ([c](SECURITY.md)), [d](#d), [e](https://e.example/), [f](mailto:f@e.example)"
+	const want = "[a](https://github.com/farread/farread/blob/v1.2.3/docs/a.md#x), ![b](https://github.com/farread/farread/raw/v1.2.3/docs/b.svg) " +
+		"([c](https://github.com/farread/farread/blob/v1.2.3/SECURITY.md)), [d](#d), [e](https://e.example/), [f](mailto:f@e.example)"
+	if got := linked(page, "v1.2.3"); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
