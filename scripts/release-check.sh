@@ -38,9 +38,12 @@ says() {
     [[ $(basename "$1") != farread* ]] || grep -aqF "$version" "$1" || fail "$1 does not have $version in it"
 }
 
+# tells PROGRAM: it starts, and tells its version.
+tells() { [[ $(runs "$1" version) == *"$version commit $commit "* ]] || fail "$1 does not say that it is $version of $commit"; }
+
 # starts PROGRAM: it tells its version, and reads what it packed. Lines of Windows end in \r\n.
 starts() {
-    [[ $(runs "$1" version) == *"$version commit $commit "* ]] || fail "$1 does not say that it is $version of $commit"
+    tells "$1"
     (cd "$work" && runs "$1" pack --format bloscpack x.txt x.blp >/dev/null 2>&1) || fail "$1 packs nothing"
     [[ $(cd "$work" && runs "$1" get x.blp --item 0 -o -) == "0 1 2" ]] || fail "$1 does not read what it packed"
     rm "$work/x.blp"
@@ -124,9 +127,13 @@ for target in "${list[@]}"; do
         starts "$program"
         say "$target: starts, packs, reads (emulated)"
     elif [[ $target == windows/amd64 ]] && emulate=(WINEDEBUG=-all WINEPREFIX="$work/wine" "$(command -v wine || command -v wine64)") && wine_for_go; then
-        starts "$program"
-        emulate=()
-        say "$target: starts, packs, reads (by Wine)"
+        if [[ $(runs --version) =~ ^wine-[0-8]\. ]]; then # it renames and removes nothing by the handle of a folder
+            tells "$program"
+            say "$target: starts (by Wine 8, in which it cannot write files)"
+        else
+            starts "$program"
+            say "$target: starts, packs, reads (by Wine)"
+        fi
     else
         say "$target: read, not started here"
     fi
