@@ -34,7 +34,7 @@ type vast struct {
 	size       int64
 	gets       atomic.Int64
 	wrote      int64
-	end        []byte // the last bytes that were written
+	end        []byte // the last bytes that were written, if there is room for any
 	watch      func()
 }
 
@@ -91,8 +91,10 @@ type drop struct{ v *vast }
 
 func (d drop) Write(p []byte) (int, error) {
 	d.v.wrote += int64(len(p))
-	if d.v.end = append(d.v.end, p[max(len(p)-keepEnd, 0):]...); len(d.v.end) > 2*keepEnd {
-		d.v.end = append(d.v.end[:0], d.v.end[len(d.v.end)-keepEnd:]...)
+	if d.v.end != nil {
+		if d.v.end = append(d.v.end, p[max(len(p)-keepEnd, 0):]...); len(d.v.end) > 2*keepEnd {
+			d.v.end = append(d.v.end[:0], d.v.end[len(d.v.end)-keepEnd:]...)
+		}
 	}
 	d.v.watch()
 	return len(p), nil
@@ -104,16 +106,17 @@ func (d drop) Commit(context.Context) (objstore.Info, error) {
 	return objstore.Info{Key: "out", Size: d.v.wrote}, nil
 }
 
-// TestMemory makes files of more than a gigabyte, and one of an RF64 of more than four,
-// and watches the heap, which may grow to one and a half times the live memory
-// (heaptest). The bound is 64 MiB, with the index and without. Each byte is read once,
-// in requests of 8 MiB; a CSV is read twice.
+// TestMemory makes files of several times the bound of memory, and one of an RF64 of more
+// than four gigabytes, and watches the heap, which may grow to one and a half times the
+// live memory (heaptest). The bound is 64 MiB, with the index and without; the index of the
+// RF64 is the most that lives. Each byte is read once, in requests of 8 MiB; a CSV is read
+// twice.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads gigabytes")
 	}
 	le := binary.LittleEndian
-	size := int64(512 << 20)
+	size := int64(256 << 20)
 	vastRF64 := int64(4<<30 + 16)
 	racetest.Skip(t, racetest.Measures)
 	noise := make([]byte, 1<<20)
@@ -152,6 +155,9 @@ func TestMemory(t *testing.T) {
 		{"csv", []byte("time,a,b,c\n"), []byte(lines), int64(len(lines)) * (size / 8 / int64(len(lines))), 2},
 	} {
 		for _, bare := range []bool{true, false} {
+			if bare && c.n == vastRF64 {
+				continue // what is long grows nothing but an index
+			}
 			t.Run(fmt.Sprintf("%s bare=%t", c.name, bare), func(t *testing.T) {
 				v := &vast{key: "vast", head: c.head, body: c.body, size: int64(len(c.head)) + c.n}
 				if c.reads > 1 {
@@ -190,6 +196,7 @@ func TestMemoryOfADay(t *testing.T) {
 			n := samples * size
 			head := wav("RIFF", form(le, c.tag, 1, c.size, 8*c.size), append([]byte("data"), packed(le, uint32(n))...))
 			v := &vast{key: "vast", head: head, body: c.body, size: int64(len(head)) + n}
+			v.end = make([]byte, 0, 4*keepEnd) // of the test, not of the job
 			remember(t, v, false, 1)
 			bins := finest(t, v)
 			if want := (samples + 200/size - 1) / (200 / size); bins < want {
@@ -236,7 +243,6 @@ func (x tail) ReadAt(p []byte, off int64) (int, error) {
 // remember makes the file of a vast object and holds the heap to its bound.
 func remember(t *testing.T, v *vast, bare bool, reads int64) {
 	t.Helper()
-	v.end = make([]byte, 0, 4*keepEnd) // of the test, not of the job
 	m := heaptest.Start()
 	writes := 0
 	v.watch = func() {
