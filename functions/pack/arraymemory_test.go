@@ -117,13 +117,13 @@ func vastNPZ(tb testing.TB, n int64, fortran bool) *vast {
 	return v
 }
 
-// TestArrayMemory packs arrays of a gigabyte in every order and watches the heap, as
+// TestArrayMemory packs arrays of half a gigabyte in every order and watches the heap, as
 // TestMemory does. Each byte is read once, in requests of a chunk or 8 MiB.
 func TestArrayMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("packs three gigabytes")
+		t.Skip("packs gigabytes")
 	}
-	pieces := int64(256) // of 4 MiB
+	pieces := int64(128) // of 4 MiB
 	racetest.Skip(t, racetest.Measures)
 	for _, c := range []struct {
 		name    string

@@ -63,13 +63,13 @@ func vastFiles(tb testing.TB, n int) *vast {
 	return v
 }
 
-// TestItemMemory packs a gigabyte of everything and watches the heap, as TestMemory
+// TestItemMemory packs half a gigabyte of everything and watches the heap, as TestMemory
 // does. Each byte is read once, in requests of 8 MiB.
 func TestItemMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("packs gigabytes")
 	}
-	size, files := int64(1<<30), 300_000
+	size, files := int64(512<<20), 300_000
 	racetest.Skip(t, racetest.Measures)
 	lines := logPiece(1 << 20)
 	for _, c := range []struct {

@@ -194,15 +194,15 @@ func (c collector) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestMemory packs more than a gigabyte and watches the heap: 256 MiB is the
+// TestMemory packs half a gigabyte and more, and watches the heap: 256 MiB is the
 // bound of a worker, whatever the upload. It also counts requests.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("packs two gigabytes")
 	}
 	for name, v := range map[string]*vast{
-		"tar of many": vastTar(t, 90_000, 12<<10), "tar of large": vastTar(t, 20, 60<<20),
-		"zip of many": vastZip(t, 90_000, 12<<10), "zip of large": vastZip(t, 20, 60<<20),
+		"tar of many": vastTar(t, 90_000, 6<<10), "tar of large": vastTar(t, 12, 60<<20),
+		"zip of many": vastZip(t, 90_000, 6<<10), "zip of large": vastZip(t, 12, 60<<20),
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := &sink{infos: map[string]objstore.Info{}}
