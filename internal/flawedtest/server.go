@@ -43,14 +43,24 @@ type Server struct {
 
 const objectSize = 300_000
 
+// contents are made once: each request asks for one.
+var contents [256]struct {
+	once sync.Once
+	p    []byte
+}
+
 // Content is the content of one object of 300 000 bytes, other bytes everywhere
-// in each version.
+// in each version. Nobody may write to it.
 func Content(_ string, version int) []byte {
-	p := make([]byte, objectSize)
-	for i := range p {
-		p[i] = byte(i>>8) ^ byte(i*7) ^ byte(version*85)
-	}
-	return p
+	c := &contents[version%len(contents)]
+	c.once.Do(func() {
+		p := make([]byte, objectSize)
+		for i := range p {
+			p[i] = byte(i>>8) ^ byte(i*7) ^ byte(version*85)
+		}
+		c.p = p[:len(p):len(p)]
+	})
+	return c.p
 }
 
 // New starts a server that is well, for the length of the test. content gives
