@@ -13,8 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions"
@@ -80,7 +78,7 @@ func TestJob(t *testing.T) {
 		u.Sequencer = "01"
 		w.run(t, u, 0) // the same version, of another event
 		f, list := read(t, opened(t, w.out, c.key+".zoom"))
-		if d := cmp.Diff(c.want, list[0].Values); d != "" {
+		if d := diff(c.want, list[0].Values); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 		seals := 0
@@ -163,7 +161,7 @@ func TestNotes(t *testing.T) {
 		w.run(t, w.put(t, last, files[last]), 1)
 		w.run(t, u, 0)
 		f, list := read(t, opened(t, w.out, "g/x.raw.zoom"))
-		if d := cmp.Diff(want, list); d != "" {
+		if d := diff(want, list); d != "" {
 			t.Error(d)
 		}
 		if at, ok := f.Header().Origin.UTC(); !ok || at.Format(time.RFC3339) != "2026-05-01T00:00:00Z" {

@@ -218,8 +218,8 @@ func TestJoinPlaces(t *testing.T) {
 					bodies = append(bodies, have[k])
 				}
 				f, _ := b.open(t)
-				if diff := cmp.Diff(packedAtOnce(t, "all."+c.ext, c.all(bodies)), samples(t, f)); diff != "" {
-					t.Fatalf("after %d of %v:\n%.2000s", k, slices.Sorted(maps.Keys(have)), diff)
+				if d := diff(packedAtOnce(t, "all."+c.ext, c.all(bodies)), samples(t, f)); d != "" {
+					t.Fatalf("after %d of %v:\n%.2000s", k, slices.Sorted(maps.Keys(have)), d)
 				}
 			}
 		})

@@ -9,8 +9,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/farread/farread/formats"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/functions/zoom"
@@ -61,7 +59,7 @@ func TestCodec(t *testing.T) {
 			continue
 		}
 		f, list := written(t, s, o)
-		if d := cmp.Diff(c.want, list[0].Values); d != "" || list[0].Codec != c.codec {
+		if d := diff(c.want, list[0].Values); d != "" || list[0].Codec != c.codec {
 			t.Errorf("%s as %s: %s %s", c.typ, c.codec, list[0].Codec, d)
 		}
 		if tr := f.Header().Tracks[0]; !tr.Zlib || tr.Delta != (tr.Codec.Kind.Signed() && c.codec != "pcm-int") {

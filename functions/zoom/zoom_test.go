@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +31,15 @@ type track struct {
 	Rate        zoomcache.Rate
 	Values      []string
 	Stamps      []int64
+}
+
+// diff is what differs. To look for that in lists that are equal takes far longer than
+// to see that they are.
+func diff(want, got any) string {
+	if reflect.DeepEqual(want, got) {
+		return ""
+	}
+	return cmp.Diff(want, got)
 }
 
 // stored is an object of these bytes.
