@@ -25,17 +25,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestMiddlewaresConform: with each middleware, and with all together, a bucket behaves
-// as before, and every body is closed once.
+// TestMiddlewaresConform: with all middlewares, and with those that may have nothing to do
+// or little room, a bucket behaves as before, and every body is closed once.
 func TestMiddlewaresConform(t *testing.T) {
 	t.Parallel()
 	quiet := objstore.Trace(func(objstore.Event) {})
 	for name, m := range map[string][]objstore.Middleware{
-		"count":    {objstore.Count(new(objstore.Counter))},
-		"no count": {objstore.Count(nil)},
-		"limit":    {objstore.Limit(1)},
-		"trace":    {quiet},
-		"all":      {quiet, objstore.Limit(3), objstore.Count(new(objstore.Counter)), quiet},
+		"least": {objstore.Count(nil), objstore.Limit(1)},
+		"all":   {quiet, objstore.Limit(3), objstore.Count(new(objstore.Counter)), quiet},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

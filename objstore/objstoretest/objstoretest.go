@@ -99,12 +99,18 @@ func wantError(t *testing.T, what string, err error, want ...error) {
 	}
 }
 
+// noisePeriod is a prime, so that no parts of what repeats after it are equal.
+const noisePeriod = 1_000_003
+
 // noise is n bytes that depend on seed.
 func noise(seed uint64, n int) []byte {
 	p := make([]byte, n)
 	var key [32]byte
 	key[0], key[1] = byte(seed), byte(seed>>8)
-	_, _ = rand.NewChaCha8(key).Read(p) // never fails
+	_, _ = rand.NewChaCha8(key).Read(p[:min(n, noisePeriod)]) // never fails
+	for at := noisePeriod; at < n; at += noisePeriod {
+		copy(p[at:], p[:noisePeriod])
+	}
 	return p
 }
 
