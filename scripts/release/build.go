@@ -83,6 +83,7 @@ func (r release) sbom(ctx context.Context, program, out string) error {
 	}
 	c := exec.CommandContext(ctx, "go", "tool", "cyclonedx-gomod", "bin", "-json", "-noserial", "-notimestamp", "-version", r.version, "-output", out, program)
 	c.Dir = filepath.Join("scripts", "release")
+	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath") // the list has checksums of what made it
 	if _, err := output(c); err != nil {
 		return err
 	}
