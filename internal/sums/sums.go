@@ -178,6 +178,14 @@ func Pairs16(first, second []int16, p []byte) int {
 	return n
 }
 
+// Apart16 is Pairs16 for pairs that are numbers already.
+func Apart16(first, second, v []int16) int {
+	if !fast || len(v) == 0 {
+		return 0
+	}
+	return Pairs16(first, second, unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), 2*len(v))) //nolint:gosec // the memory of v
+}
+
 // LittleEndian16 reads numbers that are stored with the least significant byte first, and
 // returns how many: all, or none where that is no copy.
 func LittleEndian16[T int16 | uint16](dst []T, p []byte) int {

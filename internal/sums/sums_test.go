@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -281,6 +282,14 @@ func TestLittleEndian(t *testing.T) {
 		if fast && took != n&^15 || took > n {
 			t.Fatalf("%d of %d pairs", took, n)
 		}
+		again := [2][]int16{make([]int16, n+1), make([]int16, n+1)}
+		for i := range all {
+			all[i] = int16(binary.LittleEndian.Uint16(p[2*i:]))
+		}
+		if k := Apart16(again[0][:n], again[1][:n], all); k != took || !slices.Equal(again[0], first) || !slices.Equal(again[1], second) {
+			t.Fatalf("%d of %d pairs of numbers: %d", k, n, again)
+		}
+		clear(all)
 		if k := LittleEndian16(all, p); fast && k != 2*n || k > 2*n {
 			t.Fatalf("%d of %d numbers", k, 2*n)
 		}
