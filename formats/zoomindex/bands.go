@@ -11,8 +11,8 @@ import (
 
 // bands are successive bins of one channel at constant rate, a column for each number of
 // them, so that several bins are worked on at a time. They are for the kinds whose bins
-// there are kernels for, and only where no value is NaN or infinite: other windows have a
-// stat for each bin. Both make the same pages.
+// there are kernels for, and only where no value of any channel is NaN or infinite: other
+// windows have a stat for each bin. Both make the same pages.
 type bands struct {
 	kind    zoomcache.Kind
 	width   int       // bytes of a value
@@ -31,41 +31,157 @@ type bands struct {
 // columnar reports whether bands can have bins of a kind.
 func columnar(k zoomcache.Kind) bool { return k == zoomcache.F64 || k == zoomcache.I16 }
 
+// channels are the bands of the channels of one window.
+type channels []bands
+
+// An apart is memory for the values of one channel, or of two, without the others between.
+type apart struct {
+	i16 []int16
+	f64 []float64
+}
+
 // gather sums up n samples, size of them in each bin. If it returns false it cannot.
-func (b *bands) gather(v *zoomcache.Values, size, n int) bool {
-	if !columnar(v.Kind) {
+func (ch *channels) gather(v *zoomcache.Values, width, size, n int, a *apart) bool {
+	if !columnar(v.Kind) || v.Kind == zoomcache.I16 && size > exactSquares {
 		return false
 	}
-	b.kind, b.width, b.size = v.Kind, keyWidth(v.Kind), size
+	*ch = slices.Grow((*ch)[:0], width)[:width]
+	for c := range *ch {
+		b := &(*ch)[c]
+		b.begin(v.Kind, size, n)
+		switch {
+		case v.Kind == zoomcache.I16:
+			b.gatherI16(a.channel16(v.I16, c, width, n))
+		case width == 1:
+			if !b.gatherF64(v.F64[:n]) {
+				return false
+			}
+		default:
+			a.f64 = takeChannel(a.f64, v.F64, c, width, n)
+			if !b.gatherF64InOrder(a.f64) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// channel16 is channel c of interleaved values.
+func (a *apart) channel16(v []int16, c, width, n int) []int16 {
+	switch width {
+	case 1:
+		return v[:n]
+	case 2:
+		if c == 0 {
+			a.i16 = slices.Grow(a.i16[:0], 2*n)[:2*n]
+			first, second := a.i16[:n], a.i16[n:]
+			for i := sums.Apart16(first, second, v); i < n; i++ {
+				first[i], second[i] = v[2*i], v[2*i+1]
+			}
+		}
+		return a.i16[c*n:][:n]
+	default:
+		a.i16 = takeChannel(a.i16, v, c, width, n)
+		return a.i16
+	}
+}
+
+// takeChannel copies n values of channel c to the memory of dst.
+func takeChannel[T any](dst, v []T, c, width, n int) []T {
+	dst = slices.Grow(dst[:0], n)[:n]
+	for i := range dst {
+		dst[i] = v[i*width+c]
+	}
+	return dst
+}
+
+// join joins every step bins of each channel into one.
+func (ch channels) join(step int) {
+	for c := range ch {
+		ch[c].join(step)
+	}
+}
+
+// begin makes room for the whole bins of n samples.
+func (b *bands) begin(k zoomcache.Kind, size, n int) {
+	b.kind, b.width, b.size = k, keyWidth(k), size
 	whole := n / size
 	b.lo, b.hi = slices.Grow(b.lo[:0], whole)[:whole], slices.Grow(b.hi[:0], whole)[:whole]
 	b.sum, b.sq = slices.Grow(b.sum[:0], whole+sums.PartStep)[:whole], slices.Grow(b.sq[:0], whole+sums.PartStep)[:whole]
 	b.tail = stat{}
-	rest := whole * size
-	if v.Kind == zoomcache.F64 {
-		if !b.gatherF64(v.F64[:rest]) {
-			return false
-		}
-		if rest < n {
-			binF64(v.F64[rest:n], &b.tail)
-		}
-		b.first, b.last = f64Key(v.F64[0]), f64Key(v.F64[n-1])
-		return b.tail.n == b.tail.valid && b.tail.sum-b.tail.sum == 0
-	}
-	if size > exactSquares {
-		return false
-	}
-	for i := range whole {
-		x := sums.I16(v.I16[i*size:][:size])
-		b.lo[i], b.hi[i], b.sum[i], b.sq[i] = int64(x.Lo), int64(x.Hi), float64(x.Sum), float64(x.Squares)
-	}
-	if rest < n {
-		binI16(v.I16[rest:n], &b.tail)
-	}
-	b.first, b.last = intKey(v.I16[0], 2, true), intKey(v.I16[n-1], 2, true)
-	return true
 }
 
+func (b *bands) gatherI16(v []int16) {
+	for i := range b.lo {
+		x := sums.I16(v[i*b.size:][:b.size])
+		b.lo[i], b.hi[i], b.sum[i], b.sq[i] = int64(x.Lo), int64(x.Hi), float64(x.Sum), float64(x.Squares)
+	}
+	if rest := v[len(b.lo)*b.size:]; len(rest) > 0 {
+		binI16(rest, &b.tail)
+	}
+	b.first, b.last = intKey(v[0], 2, true), intKey(v[len(v)-1], 2, true)
+}
+
+// gatherF64InOrder is gatherF64 with the sums that gatherFloats makes: one number after another.
+func (b *bands) gatherF64InOrder(v []float64) bool {
+	for i := 0; i < len(b.lo); {
+		n := b.fourF64(i, v[i*b.size:])
+		if n == 0 {
+			n = 1
+			s := gatherFloats(v, i*b.size, (i+1)*b.size, 1, f64Key)
+			if s.sum-s.sum != 0 || s.valid < s.n {
+				return false
+			}
+			b.lo[i], b.hi[i], b.sum[i], b.sq[i] = b.signed(s.min), b.signed(s.max), s.sum, s.sq
+		}
+		if n < 0 {
+			return false
+		}
+		i += n
+	}
+	b.first, b.last = f64Key(v[0]), f64Key(v[len(v)-1])
+	if at := len(b.lo) * b.size; at < len(v) {
+		b.tail = gatherFloats(v, at, len(v), 1, f64Key)
+	}
+	return b.tail.n == b.tail.valid && b.tail.sum-b.tail.sum == 0
+}
+
+// fourF64 makes the bins from i on of the first values of v: four, none if it cannot, or -1 if
+// a sum is not finite.
+func (b *bands) fourF64(i int, v []float64) int {
+	if i+4 > len(b.lo) {
+		return 0
+	}
+	w := sums.Windows{Lo: [4]float64{math.Inf(1), math.Inf(1), math.Inf(1), math.Inf(1)}, Hi: [4]float64{math.Inf(-1), math.Inf(-1), math.Inf(-1), math.Inf(-1)}}
+	took := w.Add(v, b.size, b.size)
+	if took == 0 {
+		return 0
+	}
+	for k := range 4 {
+		bin := v[k*b.size:][:b.size]
+		lo, hi, sum, sq := w.Lo[k], w.Hi[k], w.Sum[k], w.Squares[k]
+		for _, x := range bin[took:] {
+			if x < lo {
+				lo = x
+			}
+			if x > hi {
+				hi = x
+			}
+			sum += x
+			sq += float64(x * x)
+		}
+		if sum-sum != 0 {
+			return -1
+		}
+		if hi == 0 { // of zeros that are the greatest, the first counts
+			hi = bin[slices.Index(bin, 0)]
+		}
+		b.lo[i+k], b.hi[i+k], b.sum[i+k], b.sq[i+k] = key64(lo), key64(hi), sum, sq
+	}
+	return 4
+}
+
+// gatherF64 takes the numbers at even and at odd places of a bin together, as binF64.
 func (b *bands) gatherF64(v []float64) bool {
 	var some [16]sums.Bin
 	for i := 0; i < len(b.lo); {
@@ -88,7 +204,11 @@ func (b *bands) gatherF64(v []float64) bool {
 		}
 		i += n
 	}
-	return true
+	b.first, b.last = f64Key(v[0]), f64Key(v[len(v)-1])
+	if rest := v[len(b.lo)*b.size:]; len(rest) > 0 {
+		binF64(rest, &b.tail)
+	}
+	return b.tail.n == b.tail.valid && b.tail.sum-b.tail.sum == 0
 }
 
 // signed turns a key into an integer with a sign that orders like it.
@@ -150,9 +270,9 @@ func (b *bands) whole() stat {
 	return s
 }
 
-// addBands adds the bins [i, j), the first of which begins at entry.
-func (s *sheet) addBands(entry int64, b *bands, i, j int) {
-	n := j - i
+// addBands adds the bins [i, j) of each channel, the first of which begins at entry.
+func (s *sheet) addBands(entry int64, ch channels, i, j int) {
+	n, b := j-i, &ch[0]
 	if n == 0 {
 		return
 	}
@@ -176,12 +296,14 @@ func (s *sheet) addBands(entry int64, b *bands, i, j int) {
 	}
 	s.n += n
 	s.last = entry + int64(n*b.size) - 1
-	c := &s.ch[0]
-	if s.l.kind.Float() {
-		clear(roomFor(&c.nan, n, 1))
+	for k := range ch {
+		c := &s.ch[k]
+		if s.l.kind.Float() {
+			clear(roomFor(&c.nan, n, 1))
+		}
+		ch[k].bounds(c, i, j)
+		ch[k].parts(c, i, j)
 	}
-	b.bounds(c, i, j)
-	b.parts(c, i, j)
 }
 
 // bounds adds the least values and the bands of the bins [i, j), and sets low and high.

@@ -33,7 +33,7 @@ type batch struct {
 type waiting struct {
 	zoomcache.Window
 	banded bool
-	bands  bands
+	bands  channels
 }
 
 // An event is a call of a Sink.
@@ -53,11 +53,12 @@ const (
 
 // behind is the state of a Builder with WriteOptions.Behind.
 type behind struct {
-	on   bool   // calls go into fill
-	fill *batch // what comes in
-	busy *batch // what the goroutine takes; nil: there is none
-	free *batch
-	room int64 // by how much pages may grow in what is not taken yet
+	on    bool   // calls go into fill
+	fill  *batch // what comes in
+	busy  *batch // what the goroutine takes; nil: there is none
+	free  *batch
+	apart apart
+	room  int64 // by how much pages may grow in what is not taken yet
 	// For tests: batches that a goroutine took, and whether the pages have passed the bound
 	// meanwhile, which room excludes.
 	batches int
@@ -100,8 +101,8 @@ func (x *Builder) keep(w *zoomcache.Window) {
 	to := &q.windows[q.n]
 	q.n++
 	q.values += w.Values.N
-	t := x.track(w.Track.Number)
-	if to.banded = t != nil && t.ahead > 0 && to.bands.gather(&w.Values, t.ahead, w.Values.N); !to.banded {
+	t, width := x.track(w.Track.Number), w.Track.Codec.Width()
+	if to.banded = t != nil && t.ahead > 0 && to.bands.gather(&w.Values, width, t.ahead, w.Values.N/width, &x.behind.apart); !to.banded {
 		to.copy(w)
 		return
 	}
@@ -129,7 +130,7 @@ func (to *waiting) copy(w *zoomcache.Window) {
 func (x *Builder) lookAhead() {
 	for _, t := range x.tracks {
 		t.ahead = 0
-		if live := t.finest(); live != nil && !t.gaps && !loses(t.t) && t.t.Codec.Width() == 1 && columnar(t.t.Codec.Kind) {
+		if live := t.finest(); live != nil && !t.gaps && !loses(t.t) && !x.stats && columnar(t.t.Codec.Kind) {
 			t.ahead = int(live.size)
 		}
 	}
@@ -221,9 +222,9 @@ func (x *Builder) take(q *batch) error {
 		switch e.kind {
 		case eventWindow:
 			w := &windows[0]
-			var b *bands
+			var b channels
 			if w.banded {
-				b = &w.bands
+				b = w.bands
 			}
 			err = x.window(&w.Window, b)
 			windows = windows[1:]

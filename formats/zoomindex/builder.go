@@ -79,10 +79,12 @@ type Builder struct {
 	long    int64         // size from which a list of packets is long
 	whole   []stat        // stats of a window
 	fine    []stat        // stats of its bins
-	bands   bands         // or columns of them
-	marks   marks         // what was so in front of the last flush
-	note    []byte        // page of sectionState
-	grace   int64         // memory that the pages may take until the next Between
+	bands   channels      // or columns of them
+	apart   apart
+	stats   bool   // for tests: no columns
+	marks   marks  // what was so in front of the last flush
+	note    []byte // page of sectionState
+	grace   int64  // memory that the pages may take until the next Between
 	behind  behind
 }
 
@@ -164,7 +166,7 @@ func (x *Builder) Window(w *zoomcache.Window) error {
 }
 
 // window takes in a window. If b is not nil, it has the bins of the window, and w no values.
-func (x *Builder) window(w *zoomcache.Window, b *bands) (err error) {
+func (x *Builder) window(w *zoomcache.Window, b channels) (err error) {
 	t := x.track(w.Track.Number)
 	if t == nil || t.out {
 		return nil

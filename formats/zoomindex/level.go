@@ -101,8 +101,8 @@ func binSizes(t *zoomcache.Track, n int) []int64 {
 // bin adds the bins of a window and the summary of the whole window.
 func (x *Builder) bin(t *trackIndex, fine *levelIndex, entry int64, v *zoomcache.Values, n int) error {
 	width, size := fine.l.width, int(fine.size)
-	if width == 1 && x.bands.gather(v, size, n) {
-		return x.banded(t, entry, n, &x.bands)
+	if !x.stats && x.bands.gather(v, width, size, n, &x.apart) {
+		return x.banded(t, entry, n, x.bands)
 	}
 	x.fine = slices.Grow(x.fine[:0], (n+size-1)/size*width)[:(n+size-1)/size*width]
 	gatherBins(x.fine, v, width, size, n)
@@ -127,26 +127,38 @@ func (x *Builder) bin(t *trackIndex, fine *levelIndex, entry int64, v *zoomcache
 }
 
 // banded is bin of bins that are gathered already. It joins them.
-func (x *Builder) banded(t *trackIndex, entry int64, n int, b *bands) error {
+func (x *Builder) banded(t *trackIndex, entry int64, n int, ch channels) error {
+	b := &ch[0]
 	for _, l := range t.bins {
 		if l.given || int(l.size) < b.size {
 			continue
 		}
-		b.join(int(l.size) / b.size)
+		ch.join(int(l.size) / b.size)
 		whole := len(b.lo)
 		err := x.fill(t, l, n, func(i, j int) {
-			l.sheet.addBands(entry+int64(i*b.size), b, i, min(j, whole))
+			l.sheet.addBands(entry+int64(i*b.size), ch, i, min(j, whole))
 			if j > whole {
 				at := entry + int64(whole*b.size)
-				l.sheet.add(at, at+b.tail.n-1, b.tail.n, []stat{b.tail})
+				l.sheet.add(at, at+b.tail.n-1, b.tail.n, x.tails(ch))
 			}
 		})
 		if err != nil {
 			return err
 		}
 	}
-	x.whole[0] = b.whole()
+	for c := range ch {
+		x.whole[c] = ch[c].whole()
+	}
 	return nil
+}
+
+// tails are what is behind the last whole bin of each channel.
+func (x *Builder) tails(ch channels) []stat {
+	x.fine = x.fine[:0]
+	for c := range ch {
+		x.fine = append(x.fine, ch[c].tail)
+	}
+	return x.fine
 }
 
 // fill calls add for the bins of a window of n samples, as many at a time as the page has

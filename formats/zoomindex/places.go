@@ -80,6 +80,7 @@ type places struct {
 	list []stretch // the last stretch is the last packet
 	most int
 	cost []int64
+	some []int64 // memory for costs in another order
 }
 
 func (p *places) add(r *packetRun) {
@@ -114,9 +115,8 @@ func (p *places) thin(most int) {
 			s := join(&l[i], &l[i+1], &l[i+2])
 			p.cost = append(p.cost, s.loose(&l[i+2]))
 		}
-		sorted := slices.Clone(p.cost)
-		slices.Sort(sorted)
-		limit := sorted[len(sorted)/2]
+		p.some = append(p.some[:0], p.cost...)
+		limit := nth(p.some, len(p.some)/2)
 		n, left := 0, len(l)
 		for i := 0; i < len(l); n++ {
 			if i+2 < len(l) && left > most && p.cost[i] <= limit {
@@ -129,6 +129,37 @@ func (p *places) thin(most int) {
 		}
 		p.list = l[:n]
 	}
+}
+
+// nth is number n of v in ascending order. It changes the order.
+func nth(v []int64, n int) int64 {
+	for len(v) > 12 {
+		a, b, c := v[0], v[len(v)/2], v[len(v)-1]
+		mid := max(min(a, b), min(max(a, b), c))
+		i, j := 0, len(v)-1
+		for i <= j {
+			for v[i] < mid {
+				i++
+			}
+			for v[j] > mid {
+				j--
+			}
+			if i <= j {
+				v[i], v[j] = v[j], v[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch { // v[:j+1] are at most mid, v[i:] at least; between them is mid
+		case n <= j:
+			v = v[:j+1]
+		case n >= i:
+			v, n = v[i:], n-i
+		default:
+			return mid
+		}
+	}
+	slices.Sort(v)
+	return v[n]
 }
 
 // places makes a page of stretches and of where they end.

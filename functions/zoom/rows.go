@@ -3,7 +3,6 @@ package zoom
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"io"
 	"math"
 	"slices"
@@ -121,6 +120,31 @@ func (it item) decode(dst *zoomcache.Values, p []byte, stride, n, done int) {
 	}
 }
 
+// lend returns the values in p without a copy, if they are there as in memory.
+func (it item) lend(p []byte) (v zoomcache.Values, ok bool) {
+	v.Kind, v.N = it.kind, len(p)/it.size
+	switch {
+	case it.big:
+	case it.kind == zoomcache.I16:
+		v.I16, ok = sums.Lend[int16](p)
+	case it.kind == zoomcache.U16:
+		v.U16, ok = sums.Lend[uint16](p)
+	case it.kind == zoomcache.I32 && it.size == 4:
+		v.I32, ok = sums.Lend[int32](p)
+	case it.kind == zoomcache.U32:
+		v.U32, ok = sums.Lend[uint32](p)
+	case it.kind == zoomcache.F32 && !it.half:
+		v.F32, ok = sums.Lend[float32](p)
+	case it.kind == zoomcache.F64:
+		v.F64, ok = sums.Lend[float64](p)
+	case it.kind == zoomcache.I64 && it.size == 8:
+		v.I64, ok = sums.Lend[int64](p)
+	case it.kind == zoomcache.U64:
+		v.U64, ok = sums.Lend[uint64](p)
+	}
+	return v, ok
+}
+
 func (it item) floats(dst []float32, p []byte, stride int) {
 	switch {
 	case it.half && it.big:
@@ -157,11 +181,7 @@ func bytes2[T int16 | uint16](dst []T, p []byte, stride int, big bool) {
 		}
 		return
 	}
-	switch stride { // most recordings have one channel or two: several numbers at a time
-	case 2:
-		k := sums.LittleEndian16(dst, p)
-		dst, p = dst[k:], p[2*k:]
-	case 4:
+	if stride == 4 { // two channels: several numbers at a time
 		for ; len(dst) >= 4 && len(p) >= 16; dst, p = dst[4:], p[16:] {
 			x, y := binary.LittleEndian.Uint64(p), binary.LittleEndian.Uint64(p[8:])
 			dst[0], dst[1], dst[2], dst[3] = T(x), T(x>>32), T(y), T(y>>32)
@@ -255,25 +275,64 @@ func (r *rows) Each(ctx context.Context, _ int, f func(*Block) error) error {
 	}
 	in := r.obj.NewReader(ctx, objstore.ReadOptions{Off: r.base, Len: r.about.Rows * int64(r.frame), Part: readPart, Ahead: readAhead})
 	defer in.Close()
-	per := r.block()
-	buf := make([]byte, int64(r.frame)*min(int64(per), r.about.Rows))
-	for left := r.about.Rows; left > 0; {
-		n := int(min(left, int64(per)))
-		p := buf[:n*r.frame]
-		if _, err := io.ReadFull(in, p); err != nil {
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // the reader has ended early
-				err = kit.Corrupt("truncated")
-			}
-			return err
-		}
-		r.frames(b, p, n)
-		b.Done += int64(len(p))
-		if err := f(b); err != nil {
-			return err
-		}
-		left -= int64(n)
+	w := &rowWriter{r: r, b: b, f: f, per: r.block()}
+	if n, err := io.Copy(w, in); err != nil {
+		return err
+	} else if n < r.about.Rows*int64(r.frame) { // the reader has ended early
+		return kit.Corrupt("truncated")
 	}
 	return nil
+}
+
+// A rowWriter passes on rows out of the parts of the source, in which it leaves them.
+type rowWriter struct {
+	r    *rows
+	b    *Block
+	f    func(*Block) error
+	per  int    // rows of a block
+	rest []byte // a row that does not end in the part
+}
+
+// Write implements io.Writer.
+func (w *rowWriter) Write(p []byte) (int, error) {
+	all, frame := len(p), w.r.frame
+	if len(w.rest) > 0 {
+		n := min(frame-len(w.rest), len(p))
+		w.rest, p = append(w.rest, p[:n]...), p[n:]
+		if len(w.rest) < frame {
+			return all, nil
+		}
+		if err := w.block(w.rest); err != nil {
+			return 0, err
+		}
+		w.rest = w.rest[:0]
+	}
+	for len(p) >= frame {
+		n := min(len(p)/frame, w.per) * frame
+		if err := w.block(p[:n]); err != nil {
+			return 0, err
+		}
+		p = p[n:]
+	}
+	w.rest = append(w.rest, p...)
+	return all, nil
+}
+
+// block passes on whole rows, those of one column as they are, if that can be.
+func (w *rowWriter) block(p []byte) error {
+	w.b.Done += int64(len(p))
+	if len(w.b.Columns) == 1 && w.r.frame == w.r.item.size {
+		if lent, ok := w.r.item.lend(p); ok {
+			v := &w.b.Columns[0].Values
+			own := *v
+			*v = lent
+			err := w.f(w.b)
+			*v = own
+			return err
+		}
+	}
+	w.r.frames(w.b, p, len(p)/w.r.frame)
+	return w.f(w.b)
 }
 
 // frames decodes n rows.

@@ -178,12 +178,21 @@ func Pairs16(first, second []int16, p []byte) int {
 	return n
 }
 
-// LittleEndian16 reads numbers that are stored with the least significant byte first, and
-// returns how many: all, or none where that is no copy.
-func LittleEndian16[T int16 | uint16](dst []T, p []byte) int {
-	n := min(len(dst), len(p)/2)
-	if !fast || n == 0 {
+// Apart16 is Pairs16 for pairs that are numbers already.
+func Apart16(first, second, v []int16) int {
+	if !fast || len(v) == 0 {
 		return 0
 	}
-	return copy(unsafe.Slice((*byte)(unsafe.Pointer(&dst[0])), 2*n), p) / 2 //nolint:gosec // the memory of dst[:n]
+	return Pairs16(first, second, unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), 2*len(v))) //nolint:gosec // the memory of v
+}
+
+// Lend returns the numbers that are stored in p with the least significant byte first, in the
+// memory of p, or false if memory has them in another form.
+func Lend[T int16 | uint16 | int32 | uint32 | int64 | uint64 | float32 | float64](p []byte) ([]T, bool) {
+	var x T
+	size := unsafe.Sizeof(x)
+	if !fast || len(p) == 0 || uintptr(unsafe.Pointer(&p[0]))%size != 0 { //nolint:gosec // to see whether p is aligned
+		return nil, false
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(&p[0])), len(p)/int(size)), true //nolint:gosec // the memory of p
 }
