@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _errors
+from ._coords import encoded
 from ._gateway import current, local_uri
 from ._packcheck import check_dataset, ends, meaning, meaning_of, no_objects, plain, unmasked
 from ._program import program
@@ -87,12 +88,14 @@ def pack(
                 raise _errors.Invalid("pack: a Dataset has dims, attrs and coords of its own")
             if not to.endswith("/"):
                 raise _errors.Invalid(f"{to}: a Dataset goes into a folder: end it in /")
+            obj = encoded(obj)
             own, parts = check_dataset(tmp, obj, to, overwrite, [x for x in (chunks, blocks) if x is not None])
             _warn_dropped(obj, {str(d) for v in obj.data_vars.values() for d in v.dims})
             made = [made for name, meant in parts for made in _array(obj[name].variable.data, f"{to}{name}.b2nd", [*flags, *meant])]
             _index(to, own, obj.attrs)
             return made
         if _is(obj, "DataArray"):
+            obj = encoded(obj)
             if coords is None:
                 _warn_dropped(obj, {str(d) for d in obj.dims})
             return _array(obj.variable.data, to, [*flags, *meaning_of(tmp, obj, dims, attrs, coords)])
@@ -125,7 +128,7 @@ def _warn_dropped(obj: Any, dims: set[str]) -> None:
     """Names the coordinates that no array can have: those that are not of one of its axes."""
     dropped = [str(name) for name, x in obj.coords.items() if str(name) not in dims or x.dims != (name,)]
     if dropped:
-        warnings.warn(f"pack: not written: the coordinates {', '.join(dropped)}, which are not of one axis that an array has, under its name", stacklevel=3)
+        warnings.warn(f"pack: not written: the coordinates {', '.join(dropped)}, which are not of one axis that an array has, under its name: a Dataset, as of to_dataset(name=…), keeps those of arrays", stacklevel=3)
 
 
 def _index(folder: str, file: Path, attrs: Mapping[Any, Any]) -> None:

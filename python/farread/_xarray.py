@@ -4,67 +4,89 @@ from __future__ import annotations
 
 import base64
 import os
-import threading
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
+import numpy.typing as npt
 from xarray.backends import BackendArray, BackendEntrypoint
 from xarray.core import indexing
 
 from . import _array, _errors
+from ._coords import exactly, warn
 from ._gateway import adopt, current, local_uri, root_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
 _SUFFIXES = (".b2nd", ".b2frame")
+_MOST = 256 << 20  # bytes of a regular coordinate that is made
+_ASIDE = 8  # arrays that are opened side by side
+_NAMED = ("shape", "dtype", "chunkshape", "version", "pinned", "source")  # all that reading needs
 
 
 class _Member:
-    """An array that is opened when it is first read."""
+    """An array at the version that was open when the Dataset was opened, also where it is unpickled."""
 
-    def __init__(self, places: list[str]) -> None:
-        self._places = places
-        self._open: Optional[_array.Array] = None
-        self._lock = threading.Lock()
+    def __init__(self, array: Optional[_array.Array], uri: str, why: Optional[_errors.Error] = None) -> None:
+        self.array, self.uri, self._why = array, uri, why
+
+    def read(self, key: Any) -> npt.NDArray[Any]:
+        if self.array is None:  # it may not be read
+            raise self._why or _errors.NotFound(self.uri)
+        return np.asarray(self.array[key])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (self._places, current().said)
+        if self.array is None:
+            return _Member, (None, self.uri)
+        named = {k: v for k, v in self.array.info.items() if k in _NAMED}
+        return _unpickled, (self.uri, named, current().said)
 
-    def array(self) -> _array.Array:
-        with self._lock:
-            if self._open is None:
-                for place in self._places[:-1]:
-                    try:
-                        self._open = _array.open(place)
-                        break
-                    except _errors.NotFound:
-                        continue
-                else:
-                    self._open = _array.open(self._places[-1])
-            return self._open
+    def info(self) -> dict[str, Any]:
+        return self.array.info if self.array is not None else {}
 
 
-def _unpickled(places: list[str], flags: dict[str, Any]) -> _Member:
+def _unpickled(uri: str, info: dict[str, Any], flags: dict[str, Any]) -> _Member:
     adopt(flags)
-    return _Member(places)
+    return _Member(_array.Array(uri, info), uri)
+
+
+def _member(places: list[str]) -> _Member:
+    """Opens the first that is there of a list of places."""
+    for place in places:
+        try:
+            return _Member(_array.open(place), place)
+        except _errors.NotFound:
+            if place == places[-1]:
+                raise
+        except _errors.Denied as e:  # the index of a folder tells of arrays that not everybody may read
+            return _Member(None, place, e)
+    raise _errors.NotFound(str(places))
+
+
+def _members(uri: str, names: Iterable[str]) -> dict[str, _Member]:
+    """Opens arrays, several side by side."""
+    if uri.rstrip("/").endswith(_SUFFIXES):
+        return {name: _member([uri]) for name in names}
+    listed = list(names)
+    with ThreadPoolExecutor(_ASIDE, "farread") as pool:
+        found = pool.map(lambda name: _member([f"{uri.rstrip('/')}/{name}{s}" for s in _SUFFIXES]), listed)
+        return dict(zip(listed, found))
 
 
 class _Lazy(BackendArray):  # type: ignore[misc,unused-ignore]
     """An array as xarray wants to read it."""
 
-    def __init__(self, member: _Member, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self.member, self.shape, self.dtype = member, shape, dtype
+    def __init__(self, member: _Member, shape: tuple[int, ...], stored: np.dtype[Any], dtype: np.dtype[Any]) -> None:
+        self.member, self.shape, self.stored, self.dtype = member, shape, stored, dtype
 
     def __getitem__(self, key: Any) -> Any:
         return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.BASIC, self._read)
 
     def _read(self, key: tuple[Any, ...]) -> Any:
-        a = self.member.array()
-        if a.shape != self.shape:
-            raise _errors.Changed(f"{a.uri}: it had the shape {self.shape}, and has {a.shape}: open it again")
-        return np.asarray(a[key])
+        x = self.member.read(key)
+        return x if self.dtype == self.stored else np.asarray(x).astype(self.dtype)
 
 
 class Backend(BackendEntrypoint):  # type: ignore[misc,unused-ignore]
@@ -98,10 +120,8 @@ class Backend(BackendEntrypoint):  # type: ignore[misc,unused-ignore]
         doc = current().json(f"/group/{root_of(uri)}/zarr.json", uri=uri)
         if not doc["consolidated_metadata"]["metadata"]:
             raise _nothing(uri, doc)
-        variables = {}
-        for name, of in doc["consolidated_metadata"]["metadata"].items():
-            if name not in dropped:
-                variables[name] = _variable(uri, name, of)
+        counts = not decode_times or bool(use_cftime), decode_timedelta is False
+        variables = _variables(uri, doc, dropped, counts)
         attrs = {k: v for k, v in doc.get("attributes", {}).items() if k != "farread"}
         data = xarray.Dataset(variables, attrs=attrs)
         options: dict[str, Any] = {}
@@ -125,26 +145,165 @@ def _nothing(uri: str, doc: Mapping[str, Any]) -> _errors.Error:
     return _errors.NotFound(f"{uri}: no arrays in this folder: want one with NAME.b2nd in it")
 
 
-def _variable(uri: str, name: str, doc: Mapping[str, Any]) -> Any:
+def _variables(uri: str, doc: Mapping[str, Any], dropped: set[Any], counts: tuple[bool, bool]) -> dict[str, Any]:
+    """The variables of the document of a group, all of the versions that its arrays have now.
+
+    counts say whether points in time and durations are to stay numbers.
+    """
+    docs = {name: of for name, of in doc["consolidated_metadata"]["metadata"].items() if name not in dropped}
+    arrays = [name for name, of in docs.items() if "farread" in of.get("attributes", {})]
+    members = _members(uri, arrays)
+    variables = {name: _variable(members[name], name, docs[name]) for name in arrays}
+    left = doc.get("attributes", {}).get("farread", {}).get("coordinates") or {}
+    for name, why in left.items():
+        if name not in dropped:
+            warn(f"{uri}: the coordinate {name} is {why}")
+    layers: dict[str, tuple[_Member, dict[str, Any]]] = {}
+    for member in members.values():
+        for c in _layer(member.info()):
+            name = c["dim"]
+            if name in variables or name in left or name in dropped:
+                continue
+            if name not in layers:
+                layers[name] = member, c
+            elif not _same(layers[name][1], c):
+                raise _errors.Changed(f"{uri}: arrays were replaced while they were opened, and have other values of {name}: open it again")
+    for name, (member, c) in layers.items():
+        found = _beside(member, c) if "array" in c else _coordinate(member, c, docs.get(name), counts)
+        if found is not None:
+            variables[name] = found
+    for name, of in docs.items():  # of an array that is left out, or may not be read
+        if name not in variables:
+            variables[name] = _raw(uri, name, of)
+    return variables
+
+
+def _layer(info: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The coordinates that lie in the layer of an array, or beside it."""
+    layer = (info.get("metadata") or {}).get("farread")
+    coords = layer.get("coords") if isinstance(layer, dict) else None
+    dims, shape = info.get("dims") or [], info.get("shape") or []
+    return [{**c, "n": shape[dims.index(c["dim"])]} for c in coords or [] if c.get("dim") in dims]
+
+
+def _same(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    if "array" in a or "array" in b:
+        return True  # the arrays themselves tell
+    if a["dtype"] != b["dtype"] or a["n"] != b["n"]:
+        return False
+    if "values" not in a and "values" not in b and (a["start"], a["step"]) == (b["start"], b["step"]):
+        return True
+    return max(a["n"], b["n"]) > 1 << 20 or np.array_equal(_values(a).view("u1"), _values(b).view("u1"))
+
+
+def _values(c: Mapping[str, Any]) -> npt.NDArray[Any]:
+    """The values of a coordinate, as the layer of its array has them."""
+    dtype, n = _array.dtype_of(c["dtype"]), c["n"]
+    if "values" in c:
+        return np.frombuffer(base64.b64decode(c["values"]), dtype)
+    if dtype.kind == "f":
+        return np.asarray(c["start"] + np.arange(n) * np.float64(c["step"]), dtype)
+    counts = np.arange(n, dtype="i8") * np.int64(c["step"]) + np.int64(c["start"])
+    return np.asarray(counts.view(dtype) if dtype.kind in "mM" else counts.astype(dtype))
+
+
+def _coordinate(member: _Member, c: Mapping[str, Any], doc: Optional[Mapping[str, Any]], counts: tuple[bool, bool]) -> Any:
+    """The variable of a coordinate in the layer of an array; None if it has another number of values than the axis."""
+    import xarray
+
+    if "values" not in c and c["n"] * _array.dtype_of(c["dtype"]).itemsize > _MOST:
+        warn(f"{member.uri}: without its coordinate {c['dim']}, which has {c['n']} values: {c['start']} and so on, in steps of {c['step']}")
+        return None
+    x, attrs = _values(c), dict(c.get("attrs") or {})
+    if len(x) != c["n"]:
+        return None
+    if x.dtype.kind in "mM":
+        if doc is not None and doc["data_type"] == "int64" and counts["Mm".index(x.dtype.kind)]:
+            return xarray.Variable((c["dim"],), x.view("i8"), doc.get("attributes"))
+        attrs = {k: v for k, v in attrs.items() if k not in ("units", "calendar")}
+        return xarray.Variable((c["dim"],), _times(x, f"{member.uri}: the coordinate {c['dim']}"), attrs)
+    attrs = dict(doc.get("attributes", attrs)) if doc is not None else attrs
+    _mend_fill(attrs, x.dtype)
+    return xarray.Variable((c["dim"],), x, attrs)
+
+
+def _times(x: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
+    """Times in a unit that xarray has, or else their counts."""
+    to = _resolution(x.dtype)
+    found = exactly(x, to) if to.kind in "mM" else None
+    if found is None:
+        warn(f"{what} is of {x.dtype}, which xarray cannot have: it is shown as counts")
+        return x.astype(x.dtype.newbyteorder("=")).view("i8")
+    return found
+
+
+def _resolution(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type of times of xarray that may have all times of another one; int64 if there is none."""
+    unit, _ = np.datetime_data(dtype)
+    if unit == "generic" or dtype.kind == "m" and unit in "YM":
+        return np.dtype("i8")
+    to = "ns" if unit in ("ns", "ps", "fs", "as") else unit if unit in ("ms", "us") else "s"
+    return np.dtype(f"{dtype.kind}8[{to}]")
+
+
+def _beside(member: _Member, c: Mapping[str, Any]) -> Any:
+    """The variable of a coordinate that is an array beside; None, with a warning, if that is not there."""
+    import xarray
+
+    name, place = c["dim"], f"{member.uri.rpartition('/')[0]}/{c['array']}"
+    try:
+        beside = _member([place])
+        x = beside.read(slice(0, c["n"]))
+    except (_errors.NotFound, _errors.Denied, _errors.Unsupported) as e:
+        x, why = None, str(e)
+    if x is None or x.shape != (c["n"],):
+        warn(f"{member.uri}: without its coordinate {name}: {why if x is None else f'{place} has another shape'}")
+        return None
+    attrs = beside.info().get("attrs") or dict(c.get("attrs") or {})
+    if x.dtype.kind in "mM":
+        x = _times(x, f"{place}: the coordinate {name}")
+    _mend_fill(attrs, x.dtype)
+    return xarray.Variable((name,), x, attrs)
+
+
+def _raw(uri: str, name: str, doc: Mapping[str, Any]) -> Any:
+    """The variable of a coordinate that is in the layer of an array, of one raw chunk."""
+    import xarray
+
+    shape, attrs, dtype = tuple(doc["shape"]), dict(doc.get("attributes", {})), _zarr_type(doc)
+    _mend_fill(attrs, dtype)
+    with current().ask(f"/group~raw/{root_of(uri)}/{name}/c" + "/0" * len(shape), uri=uri) as answer:
+        x = np.frombuffer(answer.read(), dtype).reshape(shape)
+    if dtype.kind in "mM":
+        x = _times(x, f"{uri}: the coordinate {name}")
+    return xarray.Variable(doc["dimension_names"], x, attrs)
+
+
+def _variable(member: _Member, name: str, doc: Mapping[str, Any]) -> Any:
     """The variable of an array's document of Zarr."""
     import xarray
 
     shape = tuple(doc["shape"])
-    attrs = dict(doc.get("attributes", {}))
-    own = attrs.pop("farread", None)
-    if own is None:  # a coordinate that is in the layer of an array, of one raw chunk
-        dtype = _zarr_type(doc)
-        _mend_fill(attrs, dtype)
-        with current().ask(f"/group~raw/{root_of(uri)}/{name}/c" + "/0" * len(shape), uri=uri) as answer:
-            return xarray.Variable(doc["dimension_names"], np.frombuffer(answer.read(), dtype).reshape(shape), attrs)
-    dtype = _array.dtype_of(own["dtype"])
-    _mend_fill(attrs, dtype)
-    single = uri.rstrip("/").endswith(_SUFFIXES)
-    places = [uri] if single else [f"{uri.rstrip('/')}/{name}{s}" for s in _SUFFIXES]
-    lazy = indexing.LazilyIndexedArray(_Lazy(_Member(places), shape, dtype))
+    attrs = dict(doc["attributes"])
+    own = attrs.pop("farread")
+    stored = _array.dtype_of(own["dtype"])
+    a = member.array
+    if a is not None and (a.shape != shape or a.dtype != stored or any(k != "_FillValue" and attrs.get(k, v) != v for k, v in a.attrs.items())):
+        raise _errors.Changed(f"{a.uri}: it was replaced while it was opened: open it again")
+    dtype = _shown(stored, doc["dimension_names"] == [name])
+    _mend_fill(attrs, stored)
+    lazy = indexing.LazilyIndexedArray(_Lazy(member, shape, stored, dtype))
     chunks = [max(n, 1) for n in own.get("chunkshape") or shape]
     encoding = {"preferred_chunks": dict(zip(doc["dimension_names"], chunks)), "chunks": tuple(chunks)}
     return xarray.Variable(doc["dimension_names"], lazy, attrs, encoding)
+
+
+def _shown(stored: np.dtype[Any], index: bool) -> np.dtype[Any]:
+    """The type that a variable has: of times one of xarray, if that may have all of them."""
+    if stored.kind not in "mM":
+        return stored
+    to, (unit, _) = _resolution(stored), np.datetime_data(stored)
+    return to if unit not in ("generic", "ps", "fs", "as") and to.kind in "mM" or index else stored
 
 
 def _mend_fill(attrs: dict[str, Any], dtype: np.dtype[Any]) -> None:
@@ -168,6 +327,9 @@ def _zarr_type(doc: Mapping[str, Any]) -> np.dtype[Any]:
             order = ">"
     if kind == "fixed_length_utf32":
         return np.dtype(f"{order}U{options['length_bytes'] // 4}")
+    if kind in ("numpy.datetime64", "numpy.timedelta64"):
+        unit = f"[{options.get('scale_factor', 1)}{options['unit']}]" if options["unit"] != "generic" else ""
+        return np.dtype(f"{order}{'M' if kind == 'numpy.datetime64' else 'm'}8{unit}")
     if kind == "null_terminated_bytes":
         return np.dtype(f"S{options['length_bytes']}")
     found: np.dtype[Any] = np.dtype(str(kind)).newbyteorder(order)  # type: ignore[arg-type,unused-ignore]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import farread
 
 xr = pytest.importorskip("xarray")
 da = pytest.importorskip("dask.array")
+pd = pytest.importorskip("pandas")
 
 
 @pytest.mark.parametrize(
@@ -164,6 +166,12 @@ def test_items(tmp_path: Path) -> None:
         farread.open(tmp_path / "x.blp")
 
 
+def twice(d: xr.Dataset) -> xr.Dataset:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # so does xarray
+        return d.assign(w=xr.Variable(("p", "p"), np.zeros((2, 2))))
+
+
 @pytest.mark.parametrize(
     ("change", "kind", "says"),
     [
@@ -175,6 +183,17 @@ def test_items(tmp_path: Path) -> None:
         (lambda d: d.assign(w=("x", np.array([b"", None, 3], object))), farread.Unsupported, "w: items of object"),
         (lambda d: d.assign(w=d.z.assign_attrs(a=object()).assign_attrs(b=1)), farread.Invalid, "attribute of object"),
         (lambda d: d.assign_attrs(a=object()), farread.Invalid, "attribute of object"),
+        (lambda d: d.assign_attrs(a=b"\xff"), farread.Invalid, r"attribute of bytes that are no text \(the Dataset: a\)"),
+        (lambda d: d.assign(z=d.z.assign_attrs(a=np.bytes_(b"\xff"))), farread.Invalid, r"\(z: a\)"),
+        (lambda d: d.assign(w=("y", [1, 2])).assign_coords(y=[1j, 2]), farread.Unsupported, "^pack: the coordinate y is of complex128"),
+        (lambda d: d.assign(w=("y", [1, 2])).assign_coords(y=np.array([1, 2], "f16")), farread.Unsupported, "coordinate y is of "),
+        (lambda d: d.assign(w=("y", [1, 2])).assign_coords(y=np.array([None, "a"])), farread.Unsupported, "coordinate y is of objects of Python"),
+        (lambda d: d.assign(w=("y", [1, 2])).assign_coords(y=pd.IntervalIndex.from_breaks([0, 1, 2])), farread.Unsupported, "coordinate y .*Interval"),
+        (lambda d: d.assign(w=("y", [1, 2])).assign_coords(y=pd.date_range("2000", periods=2, tz="UTC")), farread.Unsupported, r"coordinate y has times of a zone.*tz_convert\(None\)"),
+        (lambda d: d.stack(k=["x"]), farread.Unsupported, r"coordinate k has several levels \(a MultiIndex\): give obj.reset_index\('k'\)"),
+        (lambda d: d.assign(w=("y", [1, 2])).assign_coords(y=("y", xr.date_range("2000", periods=2, calendar="noleap", use_cftime=True), {"units": "m"})), farread.Error, "y"),
+        (lambda d: d.assign(w=xr.Variable([f"d{i}" for i in range(17)], np.zeros((1,) * 17))), farread.Unsupported, "w has 17 axes, at most 16"),
+        (twice, farread.Invalid, "w has two axes of one name, of p, p: rename one"),
         (lambda d: d.drop_vars(["z", "old"]), farread.Invalid, "without variables"),
     ],
 )
@@ -203,16 +222,23 @@ def test_dataset_that_is_there_in_part(where: str, tmp_path: Path, request: pyte
 
 
 @pytest.mark.filterwarnings("error")
-def test_dropped_coordinates(tmp_path: Path) -> None:
-    d = xr.Dataset({"z": (("y", "x"), np.zeros((2, 3)))}, {"x": [1, 2, 3], "height": 2.0, "lat": (("y", "x"), np.ones((2, 3))), "day": ("x", [4, 5, 6]), "other": [7]})
-    with pytest.warns(UserWarning, match="height, lat, day, other") as told:
-        farread.pack(d, f"{tmp_path}/d/")
-    assert len(told) == 1 and told[0].filename == __file__
-    with pytest.warns(UserWarning, match="height, lat, day") as told:
+def test_coordinates_without_a_place(tmp_path: Path) -> None:
+    d = xr.Dataset(
+        {"z": (("y", "x"), np.zeros((2, 3))), "w": ("x", [1, 2, 3])},
+        {"x": [1, 2, 3], "height": 2.0, "lat": (("y", "x"), np.ones((2, 3)), {"units": "degrees_north"}), "day": ("x", [4, 5, 6]), "name": ("x", np.array(["a", "bb", "c"], object)), "to": xr.date_range("2000", periods=1, calendar="noleap", use_cftime=True)[0]},
+    )
+    made = farread.pack(d, f"{tmp_path}/d/")
+    assert [os.path.basename(m) for m in made] == ["z.b2nd", "w.b2nd", "height.b2nd", "lat.b2nd", "day.b2nd", "name.b2nd", "to.b2nd"]
+    xr.testing.assert_identical(farread.open_dataset(f"{tmp_path}/d/").load(), d)
+    assert "coordinates" not in d.z.attrs
+    with pytest.warns(UserWarning, match=r"height, lat, day, name, to, .*to_dataset") as told:
         farread.pack(d.z, f"{tmp_path}/z.b2nd")
-    assert len(told) == 1 and "other" not in str(told[0].message)
-    farread.pack(d.drop_vars(["height", "lat", "day", "other"]), f"{tmp_path}/none/")
-    assert list(farread.open_dataset(f"{tmp_path}/d/").coords) == ["x"]
+    assert len(told) == 1 and told[0].filename == __file__
+    with pytest.warns(UserWarning, match="not written: the coordinates who .*objects of Python") as told:
+        farread.pack(d.assign_coords(who=("x", np.array([None, 1, "c"]))), f"{tmp_path}/who/")
+    assert len(told) == 1 and told[0].filename == __file__
+    with pytest.warns(UserWarning, match="not written: the coordinates other"):
+        farread.pack(d.assign_coords(other=[7]), f"{tmp_path}/other/")
 
 
 def test_attributes_without_an_index(tmp_path: Path) -> None:
