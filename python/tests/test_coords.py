@@ -142,11 +142,11 @@ def test_long_coordinates(tmp_path: Path) -> None:
 
 
 def test_too_long_to_be_made(tmp_path: Path) -> None:
-    np.save(tmp_path / "v.npy", np.zeros(10))
-    np.save(tmp_path / "t.npy", np.arange(10))
+    np.save(tmp_path / "v.npy", np.zeros(150_000, "u1"))
+    np.save(tmp_path / "t.npy", np.arange(150_000))
     run("pack", tmp_path / "v.npy", tmp_path / "v.b2nd", "--dims", "t", "--coord", f"t={tmp_path}/t.npy")
-    with pytest.MonkeyPatch.context() as m, pytest.warns(UserWarning, match="without its coordinate t, which has 10 values: 0 and so on, in steps of 1"):
-        m.setattr("farread._xarray._MOST", 79)
+    with pytest.MonkeyPatch.context() as m, pytest.warns(UserWarning, match="without its coordinate t, which has 150000 values: 0 and so on, in steps of 1"):
+        m.setattr("farread._xarray._MOST", 1 << 20)
         assert not farread.open_dataset(tmp_path / "v.b2nd").coords
 
 
