@@ -159,7 +159,8 @@ def encoded(obj: Any) -> Any:
         if _levels(obj.coords[name]):
             raise refused(str(name), "has several levels (a MultiIndex)", f"give obj.reset_index({name!r})")
     if isinstance(obj, xarray.DataArray):
-        return obj.copy(data=v.data).assign_attrs(v.attrs) if (v := _numbers("the array", obj.variable)) is not obj.variable else obj
+        v = _numbers("the array", obj.variable)
+        return obj if v is obj.variable else obj.copy(data=v.data).assign_attrs(v.attrs)
     new = {name: v for name, x in obj.data_vars.items() if (v := _numbers(str(name), x.variable)) is not x.variable}
     obj = obj.assign(new) if new else obj
     return _beside(obj)
@@ -191,7 +192,7 @@ def _beside(ds: Any) -> Any:
         warn(f"pack: not written: the coordinates {', '.join(dropped)}")
     names = [n for n in ds.coords if n not in ds.dims]
     if not names:
-        return ds
+        return _unused(ds)
     ds = ds.drop_vars([n for n in names if n not in kept]).assign_coords(kept)
     for v in ds.variables.values():
         v.encoding = {k: x for k, x in v.encoding.items() if k != "coordinates"}
@@ -202,7 +203,15 @@ def _beside(ds: Any) -> Any:
     out = ds.reset_coords(list(kept)).assign_attrs(attrs)
     for name, v in out.data_vars.items():
         v.attrs = variables[name].attrs
-    return out
+    return _unused(out)
+
+
+def _unused(ds: Any) -> Any:
+    """A Dataset in which the coordinates of dimensions that no variable has are variables."""
+    used = {d for v in ds.data_vars.values() for d in v.dims}
+    names = [n for n in ds.coords if n not in used]
+    ds = ds.assign_coords({name: _auxiliary(str(name), ds[name].variable) for name in names})
+    return ds.drop_indexes([n for n in names if n in ds.xindexes]).reset_coords(names)
 
 
 def _auxiliary(name: str, v: Any) -> Any:

@@ -56,8 +56,9 @@ def pack(
 
     An array shows when all of it was written, and nothing is left of one if that fails. Of a Dataset
     the names, types, attributes and what is there are checked before the first array is written; if
-    a later one fails all the same, those before it stay. Coordinates that have no place, such as
-    scalars and those of two axes, are left out, and a warning names them.
+    a later one fails all the same, those before it stay. Coordinates of a Dataset that are not of one
+    axis under its name, such as scalars and those of two axes, are arrays that the attribute
+    ``coordinates`` names; of a DataArray alone they are left out, and a warning names them.
 
     :param chunks: shape of the chunks; None chooses
     :param blocks: shape of the blocks, which are read alone; None chooses
@@ -90,14 +91,13 @@ def pack(
                 raise _errors.Invalid(f"{to}: a Dataset goes into a folder: end it in /")
             obj = encoded(obj)
             own, parts = check_dataset(tmp, obj, to, overwrite, [x for x in (chunks, blocks) if x is not None])
-            _warn_dropped(obj, {str(d) for v in obj.data_vars.values() for d in v.dims})
             made = [made for name, meant in parts for made in _array(obj[name].variable.data, f"{to}{name}.b2nd", [*flags, *meant])]
             _index(to, own, obj.attrs)
             return made
         if _is(obj, "DataArray"):
             obj = encoded(obj)
             if coords is None:
-                _warn_dropped(obj, {str(d) for d in obj.dims})
+                _warn_dropped(obj)
             return _array(obj.variable.data, to, [*flags, *meaning_of(tmp, obj, dims, attrs, coords)])
         if hasattr(obj, "__array__") or hasattr(obj, "shape") and hasattr(obj, "dtype"):
             own_shape = tuple(getattr(obj, "shape", ()))
@@ -124,11 +124,11 @@ def _is(obj: Any, name: str) -> bool:
     return x is not None and isinstance(obj, getattr(x, name))
 
 
-def _warn_dropped(obj: Any, dims: set[str]) -> None:
-    """Names the coordinates that no array can have: those that are not of one of its axes."""
-    dropped = [str(name) for name, x in obj.coords.items() if str(name) not in dims or x.dims != (name,)]
+def _warn_dropped(x: Any) -> None:
+    """Names the coordinates that a DataArray loses: those that are not of one of its axes."""
+    dropped = [str(name) for name, c in x.coords.items() if c.dims != (name,)]
     if dropped:
-        warnings.warn(f"pack: not written: the coordinates {', '.join(dropped)}, which are not of one axis that an array has, under its name: a Dataset, as of to_dataset(name=…), keeps those of arrays", stacklevel=3)
+        warnings.warn(f"pack: not written: the coordinates {', '.join(dropped)}, which are not of one axis, under its name: a folder keeps them, as by pack(x.to_dataset(name=…), \"folder/\")", stacklevel=3)
 
 
 def _index(folder: str, file: Path, attrs: Mapping[Any, Any]) -> None:

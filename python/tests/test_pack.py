@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -166,12 +165,7 @@ def test_items(tmp_path: Path) -> None:
         farread.open(tmp_path / "x.blp")
 
 
-def twice(d: xr.Dataset) -> xr.Dataset:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # so does xarray
-        return d.assign(w=xr.Variable(("p", "p"), np.zeros((2, 2))))
-
-
+@pytest.mark.filterwarnings("ignore:Duplicate dimension names")
 @pytest.mark.parametrize(
     ("change", "kind", "says"),
     [
@@ -193,7 +187,7 @@ def twice(d: xr.Dataset) -> xr.Dataset:
         (lambda d: d.stack(k=["x"]), farread.Unsupported, r"coordinate k has several levels \(a MultiIndex\): give obj.reset_index\('k'\)"),
         (lambda d: d.assign(w=("y", [1, 2])).assign_coords(y=("y", xr.date_range("2000", periods=2, calendar="noleap", use_cftime=True), {"units": "m"})), farread.Error, "y"),
         (lambda d: d.assign(w=xr.Variable([f"d{i}" for i in range(17)], np.zeros((1,) * 17))), farread.Unsupported, "w has 17 axes, at most 16"),
-        (twice, farread.Invalid, "w has two axes of one name, of p, p: rename one"),
+        (lambda d: d.assign(w=xr.Variable(("p", "p"), np.zeros((2, 2)))), farread.Invalid, "w has two axes of one name, of p, p: rename one"),
         (lambda d: d.drop_vars(["z", "old"]), farread.Invalid, "without variables"),
     ],
 )
@@ -221,7 +215,7 @@ def test_dataset_that_is_there_in_part(where: str, tmp_path: Path, request: pyte
     assert len(farread.pack(d, folder, overwrite=True)) == 2
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error::UserWarning")
 def test_coordinates_without_a_place(tmp_path: Path) -> None:
     d = xr.Dataset(
         {"z": (("y", "x"), np.zeros((2, 3))), "w": ("x", [1, 2, 3])},
@@ -237,8 +231,11 @@ def test_coordinates_without_a_place(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="not written: the coordinates who .*objects of Python") as told:
         farread.pack(d.assign_coords(who=("x", np.array([None, 1, "c"]))), f"{tmp_path}/who/")
     assert len(told) == 1 and told[0].filename == __file__
-    with pytest.warns(UserWarning, match="not written: the coordinates other"):
-        farread.pack(d.assign_coords(other=[7]), f"{tmp_path}/other/")
+    other = d[["w"]].assign_coords(other=[7.5], of=("other", ["a"]), who=["a", "b"], far=(("n",), [1, 2]))
+    farread.pack(other, f"{tmp_path}/other/")
+    xr.testing.assert_identical(farread.open_dataset(f"{tmp_path}/other/").load(), other)
+    farread.pack(d[["w"]].drop_vars("name").assign_coords(b=np.array([True, False])), f"{tmp_path}/bool/")
+    assert farread.open_dataset(f"{tmp_path}/bool/").b.dtype == bool
 
 
 def test_attributes_without_an_index(tmp_path: Path) -> None:
