@@ -61,10 +61,13 @@ def _levels(values: Any) -> bool:
 
 
 def _zoneless(name: str, values: Any, plain: Callable[[Any], Values]) -> Values:
-    """The values, if they are no times of a zone."""
+    """NumPy's array of the values, if they are no times of a zone."""
     if getattr(getattr(values, "dtype", None), "tz", None) is not None:
         raise _zone(name)
-    return plain(values)
+    try:
+        return plain(values)
+    except _errors.Unsupported as e:
+        raise _errors.Unsupported(f"pack: the coordinate {name} is {str(e).removeprefix('pack: ')}") from None
 
 
 def _zone(name: str) -> _errors.Error:
