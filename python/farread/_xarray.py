@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _SUFFIXES = (".b2nd", ".b2frame")
 _MOST = 256 << 20  # bytes of a regular coordinate that is made
-_ASIDE = 8  # arrays that are opened side by side
+_ASIDE = 16  # arrays that are opened side by side
 _NAMED = ("shape", "dtype", "chunkshape", "version", "pinned", "source")  # all that reading needs
 
 
@@ -75,6 +75,16 @@ def _members(uri: str, names: Iterable[str]) -> dict[str, _Member]:
         return dict(zip(listed, found))
 
 
+class Versions:
+    """The versions that a Dataset is of. xarray calls tasks of dask after what it gives an engine, and so after them."""
+
+    def __init__(self) -> None:
+        self.all: tuple[tuple[str, str], ...] = ()
+
+    def __dask_tokenize__(self) -> tuple[tuple[str, str], ...]:
+        return self.all
+
+
 class _Lazy(BackendArray):  # type: ignore[misc,unused-ignore]
     """An array as xarray wants to read it."""
 
@@ -95,7 +105,7 @@ class Backend(BackendEntrypoint):  # type: ignore[misc,unused-ignore]
     description = "Arrays of Blosc2 (b2nd), read by farread with few ranged requests"
     url = "https://github.com/farread/farread"
     open_dataset_parameters = (
-        "filename_or_obj", "drop_variables", "mask_and_scale", "decode_times", "decode_timedelta", "use_cftime", "concat_characters", "decode_coords",
+        "filename_or_obj", "drop_variables", "mask_and_scale", "decode_times", "decode_timedelta", "use_cftime", "concat_characters", "decode_coords", "versions",
     )  # fmt: skip
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
@@ -112,6 +122,7 @@ class Backend(BackendEntrypoint):  # type: ignore[misc,unused-ignore]
         use_cftime: Optional[bool] = None,
         concat_characters: bool = True,
         decode_coords: Union[str, bool] = True,
+        versions: Optional[Versions] = None,
     ) -> xr.Dataset:
         import xarray
 
@@ -120,8 +131,15 @@ class Backend(BackendEntrypoint):  # type: ignore[misc,unused-ignore]
         doc = current().json(f"/group/{root_of(uri)}/zarr.json", uri=uri)
         if not doc["consolidated_metadata"]["metadata"]:
             raise _nothing(uri, doc)
-        counts = not decode_times or bool(use_cftime), decode_timedelta is False
-        variables = _variables(uri, doc, dropped, counts)
+        counts = decode_times is False or bool(use_cftime or getattr(decode_times, "use_cftime", None)), decode_timedelta is False
+        docs = {name: of for name, of in doc["consolidated_metadata"]["metadata"].items() if name not in dropped}
+        members = _members(uri, [name for name, of in docs.items() if "farread" in of.get("attributes", {})])
+        if versions is not None:
+            versions.all = tuple((m.uri, str(m.info().get("version") or m.info().get("source"))) for m in members.values())
+        left = {k: v for k, v in (doc.get("attributes", {}).get("farread", {}).get("coordinates") or {}).items() if k not in dropped}
+        for name, why in left.items():
+            warn(f"{uri}: the coordinate {name} is {why}")
+        variables = _variables(uri, docs, members, dropped | left.keys(), counts)
         attrs = {k: v for k, v in doc.get("attributes", {}).items() if k != "farread"}
         data = xarray.Dataset(variables, attrs=attrs)
         options: dict[str, Any] = {}
@@ -145,24 +163,17 @@ def _nothing(uri: str, doc: Mapping[str, Any]) -> _errors.Error:
     return _errors.NotFound(f"{uri}: no arrays in this folder: want one with NAME.b2nd in it")
 
 
-def _variables(uri: str, doc: Mapping[str, Any], dropped: set[Any], counts: tuple[bool, bool]) -> dict[str, Any]:
-    """The variables of the document of a group, all of the versions that its arrays have now.
+def _variables(uri: str, docs: Mapping[str, Any], members: Mapping[str, _Member], dropped: set[Any], counts: tuple[bool, bool]) -> dict[str, Any]:
+    """The variables of the documents of a group, all of the versions of its arrays that are open.
 
     counts say whether points in time and durations are to stay numbers.
     """
-    docs = {name: of for name, of in doc["consolidated_metadata"]["metadata"].items() if name not in dropped}
-    arrays = [name for name, of in docs.items() if "farread" in of.get("attributes", {})]
-    members = _members(uri, arrays)
-    variables = {name: _variable(members[name], name, docs[name]) for name in arrays}
-    left = doc.get("attributes", {}).get("farread", {}).get("coordinates") or {}
-    for name, why in left.items():
-        if name not in dropped:
-            warn(f"{uri}: the coordinate {name} is {why}")
+    variables = {name: _variable(member, name, docs[name]) for name, member in members.items()}
     layers: dict[str, tuple[_Member, dict[str, Any]]] = {}
     for member in members.values():
         for c in _layer(member.info()):
             name = c["dim"]
-            if name in variables or name in left or name in dropped:
+            if name in variables or name in dropped:
                 continue
             if name not in layers:
                 layers[name] = member, c

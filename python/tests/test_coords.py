@@ -166,7 +166,10 @@ def test_versions_do_not_mix(cloud: str) -> None:
     for old in ds.v, ds.w, pickle.loads(kept[0]).w[2:], pickle.loads(kept[1]).v[2:]:
         with pytest.raises(farread.Changed):
             old.load()
-    assert list(farread.open_dataset(folder).t) == [100, 101, 102, 103]
+    new = farread.open_dataset(folder, chunks={})
+    assert list(new.t) == [100, 101, 102, 103]
+    assert new.v.data.name != lazy.v.data.name
+    assert new.v.data.name == farread.open_dataset(folder, chunks={}).v.data.name
 
 
 def test_attributes_of_other_types(tmp_path: Path) -> None:
