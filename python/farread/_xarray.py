@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import functools
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Optional, Union
@@ -245,7 +247,19 @@ def _times(x: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
     if found is None:
         warn(f"{what} is of {x.dtype}, which xarray cannot have: it is shown as counts")
         return x.astype(x.dtype.newbyteorder("=")).view("i8")
+    if _only_ns() and (ns := exactly(found, np.dtype(f"{to.kind}8[ns]"))) is not None:
+        return ns
     return found
+
+
+@functools.cache
+def _only_ns() -> bool:
+    """Whether xarray, as it was before 2025, makes nanoseconds of all times, with a warning."""
+    import xarray
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return bool(xarray.Variable((), np.datetime64(0, "s")).dtype == np.dtype("M8[ns]"))
 
 
 def _resolution(dtype: np.dtype[Any]) -> np.dtype[Any]:
