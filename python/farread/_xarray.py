@@ -196,7 +196,8 @@ def _layer(info: Mapping[str, Any]) -> list[dict[str, Any]]:
     layer = (info.get("metadata") or {}).get("farread")
     coords = layer.get("coords") if isinstance(layer, dict) else None
     dims, shape = info.get("dims") or [], info.get("shape") or []
-    return [{**c, "n": shape[dims.index(c["dim"])]} for c in coords or [] if c.get("dim") in dims]
+    sound = {c["dim"] for c in info.get("coords") or [] if c["dim"] in dims}  # those that the program could make use of
+    return [{**c, "n": shape[dims.index(c["dim"])]} for c in coords or [] if c.get("dim") in sound]
 
 
 def _same(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
