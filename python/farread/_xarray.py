@@ -312,9 +312,9 @@ def _variable(member: _Member, name: str, doc: Mapping[str, Any]) -> Any:
     shape = tuple(doc["shape"])
     attrs = dict(doc["attributes"])
     own = attrs.pop("farread")
-    stored = _array.dtype_of(own["dtype"])
     a = member.array
-    if a is not None and (a.shape != shape or a.dtype != stored or any(k != "_FillValue" and attrs.get(k, v) != v for k, v in a.attrs.items())):
+    stored = a.dtype if a is not None else _array.dtype_of(own["dtype"])
+    if a is not None and (a.shape != shape or any(k != "_FillValue" and attrs.get(k, v) != v for k, v in a.attrs.items())):
         raise _errors.Changed(f"{a.uri}: it was replaced while it was opened: open it again")
     dtype = _shown(stored, doc["dimension_names"] == [name])
     _mend_fill(attrs, stored)
