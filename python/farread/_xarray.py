@@ -162,7 +162,7 @@ def _nothing(uri: str, doc: Mapping[str, Any]) -> _errors.Error:
     refused = [s for s in skipped if s.partition(": ")[0].endswith(_SUFFIXES)]
     if refused:
         return _errors.Unsupported(f"{uri}: no array in this folder can be read: {', '.join(refused[:3])}")
-    return _errors.NotFound(f"{uri}: no arrays in this folder: want one with NAME.b2nd in it")
+    return _errors.NotFound(f"{uri}: no arrays of farread here: want NAME.b2nd, or a folder with such; of NetCDF, Zarr and others farread.pack(xarray.open_dataset(...), \"FOLDER/\") makes one")
 
 
 def _variables(uri: str, docs: Mapping[str, Any], members: Mapping[str, _Member], dropped: set[Any], counts: tuple[bool, bool]) -> dict[str, Any]:

@@ -247,7 +247,7 @@ def test_attributes_without_an_index(tmp_path: Path) -> None:
 
 def test_folder_without_arrays(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("no array")
-    with pytest.raises(farread.NotFound, match="no arrays in this folder"):
+    with pytest.raises(farread.NotFound, match="no arrays of farread here"):
         farread.open_dataset(f"{tmp_path}/")
 
 
