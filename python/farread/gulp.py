@@ -13,14 +13,15 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Optional, Union
+from typing import Any, NamedTuple, Optional, SupportsIndex, Union
 
-from . import _errors
+from . import _epoch, _errors
 from ._gateway import adopt, current, local_uri, root_of
 
 __all__ = ["Dataset", "Iterable", "Sample"]
@@ -115,7 +116,8 @@ class Dataset:
             return int(head["left"])
         raise _errors.unavailable(f"{self.uri}: the answer was cut")
 
-    def __getitem__(self, i: int) -> Any:
+    def __getitem__(self, i: SupportsIndex) -> Any:
+        i = operator.index(i)
         if i < 0:
             i += len(self)
         try:
@@ -123,11 +125,11 @@ class Dataset:
         except _errors.NoEntry as e:
             raise IndexError(str(e)) from None
 
-    def __getitems__(self, indexes: Sequence[int]) -> list[Any]:
+    def __getitems__(self, indexes: Sequence[SupportsIndex]) -> list[Any]:
         """The samples at some places, read side by side."""
         out: list[Any] = []
         for k in range(0, len(indexes), 256):
-            at = ",".join(str(int(i)) for i in indexes[k : k + 256])
+            at = ",".join(str(operator.index(i)) for i in indexes[k : k + 256])
             for _, samples in self._ask({**self._order(), "at": at}):
                 out += [self.transform(s) for s in samples]
         return out
@@ -168,62 +170,103 @@ class Iterable:
     ) -> None:
         if batch < 1:
             raise _errors.Invalid(f"batches of {batch} samples: want 1 or more")
+        if world < 1 or not 0 <= rank < world:
+            raise _errors.Invalid(f"rank {rank} of {world}: want a world of 1 or more, and a rank from 0 to world - 1")
         self._dataset, self._batch, self._collate = dataset, batch, collate
-        self._epoch, self._rank, self._world, self._shuffle = epoch, rank, world, shuffle
-        self._state = dict(state) if state else None
-        self._cursor: Optional[dict[str, Any]] = None
+        self._rank, self._world, self._shuffle = rank, world, shuffle
+        self._loops = 0
+        self._counter = _epoch.Counter(epoch, type(self) is not Iterable)  # a DataLoader may take it
+        self._begin(epoch, None)
+        if state:
+            self.load_state_dict(state)
+
+    def _begin(self, epoch: int, cursor: Optional[dict[str, Any]]) -> None:
+        """The next loop is of this epoch, from the cursor on if there is one."""
+        self._epoch, self._cursor = epoch, cursor
+        self._at: Optional[tuple[int, Optional[dict[str, Any]]]] = None  # where the loop is that was begun
+        self._alone = _worker() is not None  # a worker that was told itself does not ask others
+        if self._alone:
+            self._counter.at_least(epoch)
+        else:
+            self._counter = self._counter.here()
+            self._counter.set(epoch)
 
     def set_epoch(self, epoch: int) -> None:
-        """The order of the next loop is that of this epoch."""
-        self._epoch, self._state, self._cursor = epoch, None, None
+        """The order of the next loop is that of this epoch. It goes on with a state of that epoch, if one was loaded."""
+        same = self._at is None and epoch == self._epoch
+        self._begin(epoch, self._cursor if same else None)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the loop is, as JSON knows it: what was given out counts as done."""
-        return {"cursor": self._cursor or (self._state or {}).get("cursor")}
+        """Where the loop is, as JSON knows it: what was given out counts as done.
+
+        It has the epoch, and the place in it; the place of workers of a DataLoader only they know.
+        """
+        epoch, cursor = self._at or (self._next(), self._cursor)
+        return {"epoch": epoch, "cursor": cursor}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next loop goes on where another one was."""
-        self._state, self._cursor = dict(state), None
+        cursor = state.get("cursor") if isinstance(state, dict) else state
+        if not isinstance(state, dict) or not isinstance(cursor, (dict, type(None))):
+            raise _errors.Invalid(f"{self._dataset.uri}: this is no state that state_dict made")
+        epoch = state.get("epoch", (cursor or {}).get("epoch", self._next()))  # states of 0.1.0 have a cursor alone
+        if type(epoch) is not int or epoch < 0:
+            raise _errors.Invalid(f"{self._dataset.uri}: a state of epoch {epoch!r}: want a number from 0 on")
+        self._begin(epoch, cursor)
 
-    def _query(self) -> dict[str, str]:
+    def _next(self) -> int:
+        """The epoch of the next loop, which workers may have counted."""
+        return self._epoch if self._alone else self._counter.next()
+
+    def _count(self) -> tuple[int, Optional[dict[str, Any]]]:
+        """The epoch and the cursor of a loop that begins."""
+        worker = _worker()
+        if worker is None:
+            self._counter = self._counter.here()
+        epoch = self._next() if worker is None or self._alone else self._counter.of(worker.token, self._loops)
+        cursor = self._cursor if epoch == self._epoch else None
+        self._epoch, self._cursor, self._at = epoch + 1, None, (epoch, cursor)
+        self._loops += 1
+        self._counter.at_least(epoch + 1)
+        return epoch, cursor
+
+    def _query(self, epoch: int, cursor: Optional[dict[str, Any]]) -> dict[str, str]:
         q = {"n": str(self._batch)}
-        cursor = (self._state or {}).get("cursor")
-        worker, workers = _worker()
+        it = _worker() or _Worker(0, 1, 0)
         if cursor:
-            if workers > 1 and cursor.get("workers", 1) != workers:
-                raise _errors.Invalid(f"the state is of {cursor.get('workers', 1)} workers, and there are {workers}: each worker has a state of its own")
+            of = cursor.get("worker", 0), cursor.get("workers", 1)
+            if it.workers > 1 and of != (it.id, it.workers):
+                raise _errors.Invalid(f"the state is of worker {of[0]} of {of[1]}, and this is worker {it.id} of {it.workers}: each worker has a state of its own")
             return {**q, "cursor": json.dumps(cursor)}
         d = self._dataset
-        q |= {"seed": str(d.seed), "epoch": str(self._epoch), "rank": str(self._rank), "world": str(self._world), "frames": str(int(d.frames))}
-        q |= {"worker": str(worker), "workers": str(workers), "sequential": str(int(not self._shuffle))}
+        q |= {"seed": str(d.seed), "epoch": str(epoch), "rank": str(self._rank), "world": str(self._world), "frames": str(int(d.frames))}
+        q |= {"worker": str(it.id), "workers": str(it.workers), "sequential": str(int(not self._shuffle))}
         if d.block:
             q |= {"block": str(d.block), "window": str(d.window)}
         return q
 
     def __iter__(self) -> Iterator[Any]:
-        query, failures = self._query(), 0
-        transform = self._dataset.transform
+        epoch, cursor = self._count()
+        return self._loop(epoch, self._query(epoch, cursor))
+
+    def _loop(self, epoch: int, query: dict[str, str]) -> Iterator[Any]:
+        transform, failures = self._dataset.transform, 0
         while True:
             try:
                 for head, samples in self._dataset._ask(query):
-                    self._cursor = head["cursor"]
+                    made: list[Any] = [transform(s) for s in samples]
+                    batch = made if self._collate is None or not made else self._collate(made)
+                    self._at = epoch, head["cursor"]
+                    query = {"n": query["n"], "cursor": json.dumps(head["cursor"])}
                     if samples:
                         failures = 0
-                        made = [transform(s) for s in samples]
-                        if self._collate is not None:
-                            yield self._collate(made)
-                        elif self._batch > 1:
-                            yield made
-                        else:
-                            yield made[0]
-                    query = {"n": query["n"], "cursor": json.dumps(self._cursor)}
+                        yield batch if self._collate is not None or self._batch > 1 else made[0]
                 break
             except _errors.Unavailable:  # what is left is asked for again
                 failures += 1
                 if failures > 3:
                     raise
-        self._state, self._cursor = None, None
-        self._epoch += 1
+        self._at = epoch + 1, None
 
 
 _kinds: dict[Any, type[Iterable]] = {}
@@ -246,9 +289,16 @@ def _revived(state: dict[str, Any]) -> Iterable:
     return made
 
 
-def _worker() -> tuple[int, int]:
-    """The number of this worker of torch's DataLoader, and how many there are."""
+class _Worker(NamedTuple):
+    """A worker of torch's DataLoader: its number, how many there are, and what those have in common that were started together."""
+
+    id: int
+    workers: int
+    token: int
+
+
+def _worker() -> Optional[_Worker]:
+    """The worker that this process is, if it is one."""
     data = sys.modules.get("torch.utils.data")
     info = data.get_worker_info() if data is not None else None
-    return (info.id, info.num_workers) if info is not None else (0, 1)
-
+    return None if info is None else _Worker(info.id, info.num_workers, getattr(info, "seed", info.id) - info.id)

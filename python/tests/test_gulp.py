@@ -36,6 +36,9 @@ def test_map(many: str) -> None:
     assert d.__getitems__([5, 39, 5]) == ["id05", "id39", "id05"]
     with pytest.raises(IndexError):
         d[40]
+    for bad in 1.5, "1", None, slice(2):
+        with pytest.raises(TypeError):
+            d[bad]  # type: ignore[index]
     f = gulp.Dataset(many, frames=True)
     assert len(f) == sum(IDS.values()) and f[2].frames == [image("id01", 1)] and f[2].frame == 1
 
@@ -65,6 +68,55 @@ def test_resume(many: str) -> None:
     assert list(again) == whole[4:]
 
 
+def test_epochs_go_on(many: str) -> None:
+    """A state has the epoch: at its end, in the middle, before it, and in the form that 0.1.0 had."""
+    d = gulp.Dataset(many, transform=check, seed=9, block=3)
+    orders = [list(d.iterable(batch=4, epoch=e)) for e in range(5)]
+    loop = d.iterable(batch=4)
+    assert loop.state_dict() == {"epoch": 0, "cursor": None} and list(loop) == orders[0]
+    ended = json.loads(json.dumps(loop.state_dict()))
+    assert ended == {"epoch": 1, "cursor": None}
+    assert [list(loop), list(loop)] == orders[1:3] and len(list(itertools.islice(loop, 2))) == 2
+    amid = json.loads(json.dumps(loop.state_dict()))
+    assert amid["epoch"] == 3
+    for state, want in (ended, orders[1:3]), (amid, [orders[3][2:], orders[4]]), ({"cursor": amid["cursor"]}, [orders[3][2:], orders[4]]):
+        again, other = d.iterable(batch=4, state=state), d.iterable(batch=4)
+        other.load_state_dict(state)
+        assert again.state_dict() == other.state_dict() and [list(again), list(again)] == want == [list(other), list(other)]
+        other.load_state_dict(state)
+        other.set_epoch(again.state_dict()["epoch"] - 2)  # as trainers do before each epoch
+        assert list(other) == want[0]
+        other.load_state_dict(state)
+        other.set_epoch(0)
+        assert list(other) == orders[0]
+    assert list(d.iterable(batch=4, epoch=2, state={"cursor": None})) == orders[2]
+    assert list(loop) == orders[4]  # one that was left counts, too
+    for bad in 3, {"cursor": 3}, {"epoch": -1}, {"epoch": "1"}, {"epoch": True}:
+        with pytest.raises(farread.Invalid, match="state"):
+            d.iterable(state=bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, farread.Unavailable])
+def test_transform_fails(many: str, error: type[Exception]) -> None:
+    """A batch that was not given out is not done."""
+
+    def fails(s: gulp.Sample) -> str:
+        if broken and s.id == whole[1][2]:
+            raise error("bad image")
+        return check(s)
+
+    broken = False
+    d = gulp.Dataset(many, transform=fails, seed=3)
+    whole = list(d.iterable(batch=4))
+    broken = True
+    loop, got = d.iterable(batch=4), []
+    with pytest.raises(error, match="bad image"):
+        for b in loop:
+            got.append(b)
+    broken, state = False, loop.state_dict()
+    assert got + list(d.iterable(batch=4, state=state)) == whole and state["epoch"] == 0
+
+
 def test_workers(many: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The protocol of torch's DataLoader, of which only get_worker_info is asked."""
     seen = []
@@ -76,12 +128,17 @@ def test_workers(many: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(seen) == sorted(IDS)
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_loader(many: str, workers: int, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """torch's DataLoader, or its stand-in, in both styles."""
+@pytest.fixture
+def torch(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """torch, or its stand-in."""
     if importlib.util.find_spec("torch") is None:
         monkeypatch.syspath_prepend(str(Path(__file__).parent / "standin"))
         request.addfinalizer(lambda: [sys.modules.pop(name, None) for name in ("torch", "torch.utils", "torch.utils.data")])  # others ask for torch's parts
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_loader(many: str, workers: int, torch: None) -> None:
+    """torch's DataLoader, or its stand-in, in both styles."""
     from torch.utils.data import DataLoader
 
     d = gulp.Dataset(many, transform=check, seed=5)
@@ -90,6 +147,56 @@ def test_loader(many: str, workers: int, monkeypatch: pytest.MonkeyPatch, reques
     assert sorted(x for b in DataLoader(d, batch_size=7, shuffle=True, num_workers=workers, collate_fn=list) for x in b) == sorted(IDS)
     again = pickle.loads(pickle.dumps(gulp.Dataset(many, seed=5).iterable(batch=3, epoch=2)))  # as workers that are spawned get it
     assert isinstance(again, gulp.Iterable) and [s.id for b in again for s in b] == list(d.iterable(epoch=2))
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_loader_epochs(many: str, workers: int, torch: None) -> None:
+    """Each loop over a DataLoader is another epoch, on which its workers agree."""
+    from torch.utils.data import DataLoader
+
+    d = gulp.Dataset(many, transform=check, seed=5)
+    loop = d.iterable(batch=3, collate=list)
+    loader = DataLoader(loop, batch_size=None, num_workers=workers)
+
+    def epoch() -> list[str]:
+        seen = [x for b in loader for x in b]
+        assert sorted(seen) == sorted(IDS)
+        return seen
+
+    orders = [epoch() for _ in range(3)]
+    assert len(set(map(tuple, orders))) == 3 and loop.state_dict() == {"epoch": 3, "cursor": None}
+    loop.set_epoch(1)
+    told = [epoch(), epoch()]
+    assert told == orders[1:] and (workers > 1 or orders == [list(d.iterable(epoch=e)) for e in range(3)])
+    next(iter(loader))
+    again = d.iterable(batch=3, collate=list, state=loop.state_dict()) if workers else d.iterable(batch=3, collate=list, epoch=4)
+    loader = DataLoader(again, batch_size=None, num_workers=workers)
+    assert again.state_dict()["epoch"] == 4 and epoch() not in orders
+
+
+def test_worker_that_stays(many: str, torch: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that persist, or get the loop by pickle, count as those that are forked; one that is told itself does not ask others."""
+    from torch.utils import data
+
+    d = gulp.Dataset(many, transform=check, seed=5)
+    loop = d.iterable()
+    copies = [pickle.loads(pickle.dumps(loop)) for _ in range(2)]
+
+    def of(worker: int, token: int, work: gulp.Iterable) -> list[str]:
+        with monkeypatch.context() as m:
+            m.setattr(data, "get_worker_info", lambda: types.SimpleNamespace(id=worker, num_workers=2, seed=token + worker))
+            return list(work)
+
+    def share(worker: int, epoch: int) -> list[str]:
+        return of(worker, 0, d.iterable(epoch=epoch))
+
+    assert [of(1, 7, copies[1]), of(0, 7, copies[0]), of(0, 7, copies[0]), of(1, 7, copies[1])] == [share(1, 0), share(0, 0), share(0, 1), share(1, 1)]
+    assert loop.state_dict()["epoch"] == 2 and of(0, 9, pickle.loads(pickle.dumps(loop))) == share(0, 2)
+    with monkeypatch.context() as m:
+        m.setattr(data, "get_worker_info", lambda: types.SimpleNamespace(id=0, num_workers=2, seed=9))
+        copies[0].set_epoch(8)
+    assert of(0, 9, copies[0]) == share(0, 8) and loop.state_dict()["epoch"] == 9
+    assert list(pickle.loads(pickle.dumps(loop))) == list(d.iterable(epoch=9)) and loop.state_dict()["epoch"] == 9  # in no worker it counts for itself
 
 
 def test_goes_on_when_the_program_is_killed(many: str) -> None:
@@ -111,8 +218,9 @@ def test_goes_on_when_the_program_is_killed(many: str) -> None:
 def test_refused(many: str, sample: str) -> None:
     with pytest.raises(farread.Unsupported, match="folder of gulp chunks"):
         len(gulp.Dataset(sample))
-    with pytest.raises(farread.Invalid):
-        list(gulp.Dataset(many).iterable(rank=3, world=2))
+    for rank, world in (3, 2), (2, 2), (-1, 2), (0, 0), (0, -1):
+        with pytest.raises(farread.Invalid, match="rank"):
+            gulp.Dataset(many).iterable(rank=rank, world=world)
     with pytest.raises(farread.Invalid):
         gulp.Dataset(many).iterable(batch=0)
     state = gulp.Dataset(many).iterable()

@@ -11,9 +11,9 @@ def get_worker_info():
     return _info
 
 
-def _work(loader, jobs, id, pipe):
+def _work(loader, jobs, id, seed, pipe):
     global _info
-    _info = types.SimpleNamespace(id=id, num_workers=loader.num_workers)
+    _info = types.SimpleNamespace(id=id, num_workers=loader.num_workers, seed=seed + id)
     for x in loader._made(jobs[id :: loader.num_workers]):
         pipe.send([x])
     pipe.send([])
@@ -39,9 +39,10 @@ class DataLoader:
         if not self.num_workers:
             yield from self._made(jobs)
             return
+        seed = random.getrandbits(63)  # one for the workers of an epoch
         pipes = [multiprocessing.Pipe(False) for _ in range(self.num_workers)]
         for id, (_, end) in enumerate(pipes):
-            multiprocessing.get_context("fork").Process(target=_work, args=(self, jobs, id, end), daemon=True).start()
+            multiprocessing.get_context("fork").Process(target=_work, args=(self, jobs, id, seed, end), daemon=True).start()
         live = [p for p, _ in pipes]
         while live:
             for p in list(live):
