@@ -22,6 +22,9 @@ from . import _errors
 from ._program import program
 
 _UNIX = hasattr(socket, "AF_UNIX") and sys.platform != "win32"
+_SOCKET_PATH = 103  # bytes of the path of a Unix socket: macOS has the least
+_SOCKET_NAME = len("/farread-4294967295/s")  # what the program puts it into
+_ENDS_WITHIN = 5.0  # seconds for a program that is told to end, and that nobody asks
 
 
 class _Connection(http.client.HTTPConnection):
@@ -45,16 +48,19 @@ class _Child:
     """A running program. It ends when the last process that has its pipe does."""
 
     def __init__(self, flags: list[str]) -> None:
-        self.secret = "" if _UNIX else secrets.token_urlsafe(32)
+        folder, usable = _temporary()
+        unix = _UNIX and len(os.fsencode(folder)) + _SOCKET_NAME <= _SOCKET_PATH
+        self.secret = "" if unix else secrets.token_urlsafe(32)
         args = [program(), "serve", "--any", "--exit-with-stdin", "--ready-json", "--quiet", "--ttl", "0s"]
         args += ["--max-response", "256MiB", "--max-read", "1GiB", "--cache-memory", "128MiB"]
-        args += ["--addr", "unix:"] if _UNIX else ["--addr", "127.0.0.1:0", "--token-file", "-"]
-        options: dict[str, Any] = {}
+        args += ["--addr", "unix:"] if unix else ["--addr", "127.0.0.1:0", "--token-file", "-"]
+        options: dict[str, Any] = {} if usable else {"env": {**os.environ, "TMPDIR": folder}}
         if sys.platform == "win32":
             options["creationflags"] = subprocess.CREATE_NEW_PROCESS_GROUP
         else:
             options["start_new_session"] = True  # Ctrl-C is for Python alone
-        with tempfile.TemporaryFile() as errors:
+        _reap()
+        with tempfile.TemporaryFile(dir=folder) as errors:
             try:
                 self.process = subprocess.Popen(
                     args + flags, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, **options
@@ -72,14 +78,41 @@ class _Child:
                 status = self.process.wait()
                 errors.seek(0)
                 raise _errors.from_exit(status, errors.read().decode(errors="replace"))
+        self.inherited = False
         self.address: str = json.loads(line)["url"]
 
-    def end(self) -> None:
+    def end(self, asked: bool) -> None:
+        """Lets the program end. It is waited for if nobody asks it, and no other process has it."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.close()
         except OSError:
             pass
+        if not asked and not self.inherited:
+            try:
+                self.process.wait(_ENDS_WITHIN)
+            except subprocess.TimeoutExpired:
+                pass
+        if self.process.poll() is None:
+            _ending.append(self.process)
+
+
+_ending: list[subprocess.Popen[bytes]] = []  # told to end, while somebody used them
+
+
+def _reap() -> None:
+    _ending[:] = [p for p in _ending if p.poll() is None]
+
+
+def _temporary() -> tuple[str, bool]:
+    """The folder for temporary files, and whether the program finds it by itself."""
+    if not _UNIX:
+        return tempfile.gettempdir(), True
+    said = os.environ.get("TMPDIR")
+    for folder in filter(None, (said, "/tmp", "/var/tmp")):
+        if os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK):
+            return folder, folder == (said or "/tmp")
+    raise _errors.unavailable(f"no folder for temporary files, neither {said or 'TMPDIR'} nor /tmp: set TMPDIR to one")
 
 
 class Gateway:
@@ -91,6 +124,7 @@ class Gateway:
         self._lock = threading.Lock()
         self._child: Optional[_Child] = None
         self._idle: list[_Connection] = []
+        self._asking = 0  # answers that are read
         self._pid = os.getpid()
 
     @property
@@ -104,17 +138,23 @@ class Gateway:
         idle, self._idle = self._idle, []
         for c in idle:
             c.close()
-        self._pid = os.getpid()
+        self._pid, self._asking = os.getpid(), 0
+
+    def forks(self) -> None:
+        """Says that a process was forked from this one, which has the program, too."""
+        if self._child is not None:
+            self._child.inherited = True
 
     def close(self) -> None:
         """Ends the program, if no forked process uses it."""
         with self._lock:
             child, self._child = self._child, None
             idle, self._idle = self._idle, []
+            asked = self._asking > 0
         for c in idle:
             c.close()
         if child is not None:
-            child.end()
+            child.end(asked)
 
     def _connect(self, fresh: bool) -> tuple[_Connection, bool, str]:
         """A connection, whether it was used before, and the secret."""
@@ -133,7 +173,7 @@ class Gateway:
         except OSError:
             with self._lock:  # it was killed: start another one
                 if self._child is child:
-                    child.end()
+                    child.end(True)
                     self._child = _Child(self._flags)
                 child = self._child or child
             c = _Connection(child.address)
@@ -155,6 +195,17 @@ class Gateway:
         self, path: str, query: Optional[Mapping[str, str]] = None, uri: str = "", held: Optional[set[Any]] = None
     ) -> Iterator[http.client.HTTPResponse]:
         """An answer of the gateway, to be read whole. ``held`` gets the socket meanwhile."""
+        with self._lock:
+            self._asking += 1
+        try:
+            with self._asked(path, query, uri, held) as answer:
+                yield answer
+        finally:
+            with self._lock:
+                self._asking -= 1
+
+    @contextmanager
+    def _asked(self, path: str, query: Optional[Mapping[str, str]], uri: str, held: Optional[set[Any]]) -> Iterator[http.client.HTTPResponse]:
         target = path + ("?" + urllib.parse.urlencode(query) if query else "")
         for fresh in (False, True):
             c, used, secret = self._connect(fresh)
@@ -319,10 +370,17 @@ def _forked() -> None:
     _current.forked()
 
 
+def _forks() -> None:
+    _current.forks()
+
+
 def _ended() -> None:
     _current.close()
+    _reap()
+    for p in _ending:  # it ends after this process, which need not be warned of
+        p.returncode = 0
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(before=_forks, after_in_child=_forked)
 atexit.register(_ended)

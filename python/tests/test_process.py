@@ -47,6 +47,57 @@ def test_ends_with_configure(sample: str) -> None:
     assert farread.open(sample)[1, 1] == 6
 
 
+LEFT = """
+import os, sys, farread
+a = farread.open(sys.argv[1])
+loop = iter(farread.gulp.Dataset(sys.argv[2]).iterable())
+for how in sys.argv[3:]:
+    a[0], next(loop)
+    if how == "forks":
+        pid = os.fork()
+        if not pid:
+            sys.stdin.read()
+            os._exit(0)
+    if how == "configures":
+        loop.close()
+        farread.configure(policy="few")
+        assert not farread._gateway._ending
+    loop = iter(farread.gulp.Dataset(sys.argv[2]).iterable())
+    if how == "loops":
+        next(loop)
+        farread.configure(policy="lean")
+        del loop
+        break
+assert a[0, 1] == 1
+"""
+
+
+@pytest.mark.parametrize("how", ["configures", "loops", "ends", "forks"])
+def test_leaves_nobody_unwaited(sample: str, clips: str, how: str) -> None:
+    """A program that ends is waited for, if nobody uses it: there is no ResourceWarning."""
+    out = subprocess.run([sys.executable, "-X", "dev", "-W", "error", "-c", LEFT, sample, clips, how], stdin=subprocess.PIPE, capture_output=True, timeout=300)
+    assert (out.returncode, out.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there it is no socket of the file system")
+@pytest.mark.parametrize("folder", ["missing", "x" * 135])
+def test_temporary_folder(sample: str, tmp_path: Path, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path that is too long for a socket, or that is not there, does not stop reads."""
+    a = farread.open(sample)
+    farread.configure()
+    at = tmp_path / folder
+    if folder != "missing":
+        at.mkdir(parents=True)
+    monkeypatch.setenv("TMPDIR", str(at))
+    assert a[0, 1] == 1
+    child = _gateway.current()._child
+    assert child is not None and child.address.startswith("http://127.0.0.1:" if folder != "missing" else "unix:") and bool(child.secret) == (folder != "missing")
+    farread.configure()
+    monkeypatch.setattr(os.path, "isdir", lambda p: False)
+    with pytest.raises(farread.Unavailable, match="set TMPDIR"):
+        a[0]
+
+
 def test_killed_program_is_started_again(sample: str) -> None:
     a = farread.open(sample)
     child = _gateway.current()._child
