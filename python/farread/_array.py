@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from types import EllipsisType
-from typing import Any, Optional, Union
+from typing import Any, Optional, SupportsIndex, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from . import _errors
 from ._gateway import adopt, current, fill, local_uri, root_of
 
 #: What an array takes between brackets.
-Index = Union[int, slice, EllipsisType, None, tuple[Union[int, slice, EllipsisType, None], ...]]
+Index = Union[SupportsIndex, slice, EllipsisType, None, tuple[Union[SupportsIndex, slice, EllipsisType, None], ...]]
 
 _PIECE = 16 << 20  # bytes of an answer: longer slices come in several
 _ASIDE = 8  # answers that are read at a time
@@ -165,8 +165,13 @@ class Array:
         query = {"format": "raw"}
         if piece:
             query["s"] = ",".join(_spelled(p) for p in piece)
-        with current().ask(self._path, query, self._uri, held) as answer:
-            fill(answer, into, self._uri)
+        try:
+            with current().ask(self._path, query, self._uri, held) as answer:
+                fill(answer, into, self._uri)
+        except _errors.TooLarge as e:
+            if _items(piece) > 1 or e.code != "too-large" or "slice of" not in str(e):
+                raise
+            raise _errors.TooLarge(f"{self._uri}: items of {self._dtype.itemsize} bytes: at most 256 MiB go through Python: unpack the array to a .npy, which numpy.load maps") from None
 
 
 def _unpickled(uri: str, info: dict[str, Any], flags: dict[str, Any]) -> Array:
@@ -282,14 +287,26 @@ def open(uri: Union[str, os.PathLike[str]]) -> Array:
     array([10, 15], dtype=int32)
     """
     at = local_uri(uri)
-    info = current().json("/info/" + root_of(at), uri=at)
+    info = info_of(at)
     if "slice" not in info.get("can", []):
-        raise _errors.Unsupported(f"{at}: this is {_kind(info)}, no array: {_WHERE.get(info.get('format', ''), 'see farread info')}")
+        kind = info.get("format") or ""
+        way = ("" if kind else _way(at)) or _WHERE.get(kind, "see farread info")
+        raise _errors.Unsupported(f"{at}: this is {'a ' + kind if kind else 'a folder'}, no array: {way}")
     return Array(at, info)
 
 
-def _kind(info: dict[str, Any]) -> str:
-    return f"a {info['format']}" if info.get("format") else "a folder"
+def info_of(uri: str) -> dict[str, Any]:
+    """What headers and indexes of a URI say."""
+    try:
+        info: dict[str, Any] = current().json("/info/" + root_of(uri), uri=uri)
+        return info
+    except _errors.Unsupported as e:
+        way = _way(uri)
+        if not way:
+            raise
+        told = _errors.Unsupported(f"{e}: {way}")
+        told.code = e.code
+        raise told from None
 
 
 _WHERE = {
@@ -298,3 +315,22 @@ _WHERE = {
     "bloscpack": "use farread.bloscpack.items",
     "": "use farread.open_dataset",
 }
+
+# What makes something that is read of files of other formats.
+_WAYS = {
+    (".nc", ".nc4", ".cdf", ".h5", ".hdf5", ".hdf"): 'pack it once: farread.pack(xarray.open_dataset({source!r}), "{name}/"), then farread.open_dataset',
+    (".zarr",): 'pack it once: farread pack {source} {name}/, or farread.pack(xarray.open_zarr({source!r}), "{name}/"), then farread.open_dataset',
+    (".zarr.zip", ".npz"): "pack it once: farread pack {source} {name}/, then farread.open or farread.open_dataset",
+    (".csv", ".wav", ".parquet", ".tsv"): "pack it once: farread pack {source} {name}.zoom, then farread.zoom.view",
+}
+
+
+def _way(uri: str) -> str:
+    """What makes an array, or what else is read, of a file of another format; "" if nothing is known to."""
+    path = uri.rstrip("/")
+    last = path.rpartition("/")[2]
+    for ends, way in _WAYS.items():
+        for end in ends:
+            if last.lower().endswith(end):
+                return way.format(source=path, name=last[: -len(end)] or "NAME")
+    return ""

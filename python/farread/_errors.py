@@ -59,7 +59,6 @@ _HINTS: dict[type[Error], str] = {
     Denied: "check the credentials, or use farread.configure(anonymous=True) for public buckets",
     Changed: "open it again",
     Exists: "give overwrite=True to replace it",
-    TooLarge: "ask for less at a time, or allow more by farread.configure(max_memory=...)",
     Unavailable: "try again",
 }
 
@@ -80,8 +79,13 @@ _BY_CODE: dict[str, type[Error]] = {
     "method": Invalid,
 }
 
+# Limits that follow max_memory; others are fixed, and some of them are met by asking for less.
+_MEMORY = re.compile(r"buffers of \d+ bytes|bytes of memory|decoded bytes, \d+ allowed")
+_ANSWER = re.compile(r"slice of \d+ bytes|\d+ items, \d+ allowed|answer exceeds|(?:bytes|requests) to read|to look at")
+
 # Hints of the command, and what its flags are called here.
 _COMMAND = re.compile(r" \((?:see: farread [^()]*--help|--force [^()]*)\)")
+_SOURCE = re.compile(r"^pack (?:-|\S*farread-\w+(?:[/\\]\S*)?): ")
 _FLAGS = re.compile(r"--(chunk-shape|block-shape|codec|dims|attrs|coord|force)\b")
 _NAMES = {"chunk-shape": "chunks", "block-shape": "blocks", "coord": "coords", "force": "overwrite=True"}
 
@@ -90,10 +94,19 @@ _BY_EXIT: dict[int, type[Error]] = {2: Invalid, 3: NotFound, 4: Denied, 5: Exist
 
 def _with_hint(kind: type[Error], text: str, code: str = "") -> Error:
     line = " ".join(text.split())
-    hint = _HINTS.get(kind)
+    hint = _HINTS.get(kind) if kind is not TooLarge else _room(line, code)
     e = kind(f"{line}: {hint}" if hint else line)
     e.code = code
     return e
+
+
+def _room(line: str, code: str) -> str:
+    """What gives more room, or less to be read, if anything does."""
+    less = "ask for less at a time" if code else ""  # of an answer
+    if _MEMORY.search(line):
+        more = "allow more by farread.configure(max_memory=...)"
+        return f"{less}, or {more}" if less else more
+    return less if _ANSWER.search(line) else ""
 
 
 def from_answer(status: int, code: str, message: str, uri: str) -> Error:
@@ -104,12 +117,14 @@ def from_answer(status: int, code: str, message: str, uri: str) -> Error:
     return _with_hint(kind, f"{uri}: {message}" if uri and uri not in message else message, code)
 
 
-def from_exit(status: int, text: str) -> Error:
-    """The exception for a farread command that failed."""
+def from_exit(status: int, text: str, uri: str = "") -> Error:
+    """The exception for a farread command that failed, about a URI in place of a pipe or a temporary file."""
     kind = _BY_EXIT.get(status, Unavailable)
     for end, other in ("unsupported feature", Unsupported), ("exceeds limit", TooLarge):
         if kind is Corrupt and text.endswith(end):  # one code stands for all of them
             kind = other
+    if uri:
+        text = _SOURCE.sub(lambda _: f"{uri}: ", text.strip(), count=1)
     text = _FLAGS.sub(lambda m: _NAMES.get(m[1], m[1]), _COMMAND.sub("", text))
     if kind is Exists and ("not replace" in text or "is not replaced" in text):  # nor would overwrite=True
         return Exists(" ".join(text.split()))

@@ -112,7 +112,7 @@ def _temporary() -> tuple[str, bool]:
     for folder in filter(None, (said, "/tmp", "/var/tmp")):
         if os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK):
             return folder, folder == (said or "/tmp")
-    raise _errors.unavailable(f"no folder for temporary files, neither {said or 'TMPDIR'} nor /tmp: set TMPDIR to one")
+    raise _errors.Unavailable(f"no folder for temporary files, neither {said or 'TMPDIR'} nor /tmp: set TMPDIR to one")
 
 
 class Gateway:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _errors
+from ._array import info_of
 from ._gateway import current, local_uri, root_of
 
 __all__ = ["tracks", "view"]
@@ -35,7 +36,7 @@ def tracks(uri: Union[str, os.PathLike[str]]) -> list[dict[str, Any]]:
     [1]
     """
     at = local_uri(uri)
-    info = current().json("/info/" + root_of(at), uri=at)
+    info = info_of(at)
     if "view" not in info.get("can", []):
         raise _errors.Unsupported(f"{at}: this is a {info.get('format') or 'folder'}, no series")
     return list(info.get("tracks") or [])

@@ -11,7 +11,7 @@ import pytest
 from conftest import run
 
 import farread
-from farread import _array
+from farread import _array, _errors
 
 s_ = np.s_
 INDEXES = [
@@ -145,3 +145,58 @@ def test_damaged(tmp_path: Path) -> None:
     (tmp_path / "x.b2nd").write_bytes(p)
     with pytest.raises(farread.Corrupt):
         farread.open(tmp_path / "x.b2nd")[:]
+
+
+@pytest.mark.parametrize(
+    "name, says",
+    [
+        ("e.nc", "farread.pack(xarray.open_dataset('AT'), \"e/\")"),
+        ("e.h5", "farread.pack(xarray.open_dataset('AT'), \"e/\")"),
+        ("e.zarr", "farread pack AT e/, or farread.pack(xarray.open_zarr('AT'), \"e/\")"),
+        ("e.npz", "farread pack AT e/"),
+        ("e.WAV", "farread pack AT e.zoom"),
+        ("e.csv", "farread pack AT e.zoom"),
+        ("e.xyz", ""),
+    ],
+)
+def test_other_formats(tmp_path: Path, name: str, says: str) -> None:
+    """What is not read as it is, says how it comes in."""
+    at = tmp_path / name
+    if name.endswith("zarr"):
+        at.mkdir()
+        (at / "zarr.json").write_text("{}")
+    else:
+        at.write_bytes((b"\x89HDF\r\n\x1a\n" if name[-2:] in ("nc", "h5") else b"unknown ") * 99)
+    for ask in farread.open, farread.zoom.tracks:
+        with pytest.raises(farread.Unsupported) as e:
+            ask(at)
+        if ask is farread.open or name != "e.zarr":
+            assert says.replace("AT", str(at)) in str(e.value) and bool(says) == ("pack" in str(e.value))
+
+
+def test_hints_of_limits(tmp_path: Path) -> None:
+    """A hint is given where it helps: max_memory does not lift limits of answers, nor does less of one item."""
+    np.save(tmp_path / "x.npy", np.zeros(32 << 20, "u1"))
+    a = farread.open(tmp_path / "x.npy")
+    farread.configure(max_memory="16MiB")
+    with pytest.raises(farread.TooLarge, match="ask for less at a time, or allow more by farread.configure"):
+        a[: 16 << 20]
+    farread.configure()
+    assert a[: 16 << 20].size == 16 << 20
+    with open(tmp_path / "long.npy", "wb") as f:
+        np.lib.format.write_array_header_1_0(f, {"descr": "|V300000000", "fortran_order": False, "shape": (2,)})
+        f.truncate(f.tell() + 600_000_000)  # a hole
+    with pytest.raises(farread.TooLarge, match="items of 300000000 bytes: at most 256 MiB") as e:
+        farread.open(tmp_path / "long.npy")[1]
+    assert "max_memory" not in str(e.value)
+    kinds = {
+        ("too-large", "width 65537: 65536 allowed"): "",
+        ("too-large", "a slice of 300 bytes, 200 allowed"): "ask for less at a time",
+        ("too-much", "300 bytes to read for it, 200 allowed"): "ask for less at a time",
+        ("", "69 MiB, at most 64 MiB: exceeds limit"): "",
+        ("", "b2nd: writer: a row of chunks of [1] takes 6 bytes of memory, 5 allowed: exceeds limit"): "allow more by farread.configure(max_memory=...)",
+    }
+    for (code, text), hint in kinds.items():
+        told = _errors.from_answer(413, code, text, "") if code else _errors.from_exit(7, f"pack -: {text}", "s3://b/x")
+        assert type(told) is farread.TooLarge and str(told) == ("" if code else "s3://b/x: ") + text + (": " + hint if hint else "")
+    assert str(_errors.from_exit(7, "pack /tmp/farread-x_1/0.npy: bad", "y.b2nd")) == "y.b2nd: bad" and str(_errors.from_exit(7, "pack x.npy: bad")) == "pack x.npy: bad"
