@@ -21,7 +21,7 @@ import (
 const methods = "GET, HEAD, OPTIONS"
 
 // exposed are the headers that pages of other origins may read.
-const exposed = "ETag, Content-Range, Content-Length, Accept-Ranges, Content-Encoding, X-Shape, X-Dtype, X-Slice, X-Fill, Server-Timing, Retry-After"
+const exposed = "ETag, Content-Range, Content-Length, Accept-Ranges, Content-Encoding, X-Shape, X-Dtype, X-Slice, X-Fill, X-Utc-Origin, Server-Timing, Retry-After"
 
 // cors says who may read the answer. It is on every answer, errors too: a client that
 // cannot see a status takes an error for something absent. Pages of origins that may not

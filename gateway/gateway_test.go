@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/farread/farread/formats/zoomcache"
 )
 
 // npyHead is the length of the header of a .npy with few axes.
@@ -85,6 +87,25 @@ func TestViews(t *testing.T) {
 		w := g.get(t, "/view/d/day.zoom?track=1&width=50&from=10&to=1m30s&format="+format)
 		if !strings.HasPrefix(w.Body.String(), begin) || w.Header().Get("Content-Type") != medias[format] {
 			t.Errorf("%s: %v %.40q", format, w.Header(), w.Body)
+		}
+	}
+}
+
+// TestViewOrigin: a header tells from which time the seconds of a view count.
+func TestViewOrigin(t *testing.T) {
+	g := newGround(t, Config{})
+	var b bytes.Buffer
+	w, err := zoomcache.NewWriter(&b, zoomcache.WriteOptions{Watermark: -1, Origin: zoomcache.OriginOf(time.Date(2026, 3, 1, 12, 0, 0, 5e8, time.UTC)),
+		Tracks: []zoomcache.Track{{Number: 1, Codec: zoomcache.Codec{Kind: zoomcache.F64}, Rate: zoomcache.Rate{Num: 1, Den: 1}}}})
+	must(err)
+	must(zoomcache.WriteSamples(w.Track(1), []float64{1, 2}))
+	must(w.Close())
+	g.put(t, "dated.zoom", b.Bytes())
+	for path, want := range map[string]string{"dated.zoom": "2026-03-01T12:00:00.5Z", "day.zoom": ""} {
+		for _, format := range []string{"npy", "csv", "json", "npy"} {
+			if got := g.get(t, "/view/d/"+path+"?track=1&format="+format).Header().Get("X-Utc-Origin"); got != want {
+				t.Errorf("%s as %s: origin %q, not %q", path, format, got, want)
+			}
 		}
 	}
 }

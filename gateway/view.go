@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/farread/farread"
 	"github.com/farread/farread/formats/zoomcache"
@@ -45,6 +46,9 @@ func planView(ctx context.Context, s *Server, c *call, h *handle) (*job, error) 
 	}
 	j := &job{media: medias[o.Format], text: o.Format != render.PNG, size: min(n*viewSize(o.Format), s.c.MaxResponse), work: n*pointMemory + viewMemory, read: -1,
 		head: map[string]string{"X-Track": strconv.Itoa(int(o.Track.Number))}}
+	if utc, ok := v.Header().Origin.UTC(); ok {
+		j.head["X-Utc-Origin"] = utc.Format(time.RFC3339Nano) // which other formats than JSON have no place for
+	}
 	if o.Format == render.PNG {
 		j.work += picture.SeriesMemory(o.Width, o.Look.Height)
 	}

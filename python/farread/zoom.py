@@ -10,7 +10,9 @@
 
 from __future__ import annotations
 
+import datetime
 import io
+import math
 import os
 from typing import Any, Optional, Union
 
@@ -21,16 +23,35 @@ from . import _errors
 from ._array import info_of
 from ._gateway import current, local_uri, root_of
 
-__all__ = ["tracks", "view"]
+__all__ = ["View", "tracks", "view"]
 
 _COLUMNS = ("t0", "t1", "min", "max", "mean", "count", "rms", "entry", "exit")
 
-#: Seconds, or a text such as ``"1h30m"`` or ``"2026-05-01T06:00:00Z"``.
-Moment = Union[int, float, str, "np.datetime64"]
+#: Seconds or a duration since the origin of the series, or a time, which is in UTC if it has no zone;
+#: as text it is such as ``"1h30m"`` or ``"2026-05-01T06:00:00Z"``. pandas' Timestamp and Timedelta are such.
+Moment = Union[int, float, str, datetime.date, datetime.timedelta, "np.datetime64", "np.timedelta64"]
+
+
+class View(dict[str, npt.NDArray[np.float64]]):
+    """The columns of a view. ``origin`` is the time in UTC from which ``t0`` and ``t1`` count, None if the series does not tell it."""
+
+    origin: Optional[np.datetime64] = None
+
+    @property
+    def times(self) -> npt.NDArray[np.datetime64]:
+        """The column ``t0`` as times in UTC."""
+        if self.origin is None:
+            raise _errors.Unsupported("the series does not tell from which time its seconds count")
+        whole = np.floor(self["t0"])
+        since = whole.astype("i8") * 10**9 + np.rint((self["t0"] - whole) * 1e9).astype("i8")
+        return np.asarray(self.origin + since.astype("m8[ns]"))
 
 
 def tracks(uri: Union[str, os.PathLike[str]]) -> list[dict[str, Any]]:
     """The tracks of a series: their number, name, channels, rate, samples and times.
+
+    ``origin`` is the time in UTC from which their seconds count, None if the series does not tell it;
+    ``entry`` and ``exit`` are those of :func:`view`.
 
     >>> [t["track"] for t in tracks(series)]
     [1]
@@ -39,7 +60,8 @@ def tracks(uri: Union[str, os.PathLike[str]]) -> list[dict[str, Any]]:
     info = info_of(at)
     if "view" not in info.get("can", []):
         raise _errors.Unsupported(f"{at}: this is a {info.get('format') or 'folder'}, no series")
-    return list(info.get("tracks") or [])
+    origin = _time(info.get("utc_origin"))
+    return [{**t, "origin": origin} for t in info.get("tracks") or []]
 
 
 def view(
@@ -49,14 +71,14 @@ def view(
     width: int = 1000,
     *,
     track: Union[int, str, None] = None,
-) -> dict[str, npt.NDArray[np.float64]]:
+) -> View:
     """A series from ``t0`` to ``t1`` in about ``width`` points, as columns.
 
-    ``t0`` and ``t1`` of a point are its ends in seconds, ``entry`` and ``exit`` the numbers of its
-    first and last samples; ``min``, ``max``, ``mean`` and ``rms`` are of its ``count`` samples. Of a
+    ``t0`` and ``t1`` of a point are its ends in seconds since the ``origin`` of the :class:`View`, and
+    ``entry`` and ``exit`` the same in ticks, of which the track has ``rate`` a second; ``min``, ``max``, ``mean`` and ``rms`` are of its ``count`` samples. Of a
     track of several channels these have an axis for them.
 
-    :param t0: seconds, a duration or a time; None: from the start
+    :param t0: a :data:`Moment`: seconds, a duration or a time; None: from the start
     :param t1: None: to the end
     :param width: at most 65,536
     :param track: number or name; None: the first one
@@ -75,9 +97,11 @@ def view(
     for name, moment in ("from", t0), ("to", t1):
         if moment is not None:
             query[name] = _spelled(moment)
-    body = current().bytes("/view/" + root_of(at), query, at)
-    points = np.load(io.BytesIO(body), allow_pickle=False)
-    whole: dict[str, npt.NDArray[np.float64]] = {}
+    with current().ask("/view/" + root_of(at), query, at) as answer:
+        points = np.load(io.BytesIO(answer.read()), allow_pickle=False)
+        origin = answer.headers.get("X-Utc-Origin")
+    whole = View()
+    whole.origin = _time(origin)
     for i, name in enumerate(_COLUMNS):
         column = points[:, :, i]
         one = column.shape[1] == 1 or name in ("t0", "t1", "entry", "exit")
@@ -85,7 +109,39 @@ def view(
     return whole
 
 
-def _spelled(moment: Moment) -> str:
-    if isinstance(moment, np.datetime64):
-        return str(moment.astype("M8[ns]")) + "Z"
-    return moment if isinstance(moment, str) else repr(float(moment))
+def _time(text: Optional[str]) -> Optional[np.datetime64]:
+    """A time in UTC of RFC 3339."""
+    return np.datetime64(text.rstrip("Z"), "ns") if text else None
+
+
+def _spelled(moment: Any) -> str:
+    """A moment as the program takes it."""
+    if isinstance(moment, str):
+        return moment
+    if hasattr(moment, "to_datetime64"):  # pandas' Timestamp has nanoseconds
+        moment = moment.to_datetime64()
+    elif hasattr(moment, "to_timedelta64"):
+        moment = moment.to_timedelta64()
+    elif hasattr(moment, "__array__"):  # one time of an array, or of xarray's
+        moment = np.asarray(moment)[()]
+    try:
+        if isinstance(moment, datetime.datetime) and moment.tzinfo is not None:
+            moment = moment.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+        if isinstance(moment, datetime.timedelta):
+            return repr(moment.total_seconds())
+        if isinstance(moment, datetime.date):
+            moment = np.datetime64(moment)
+        if isinstance(moment, np.timedelta64):
+            seconds = float(moment / np.timedelta64(1, "s"))
+            if math.isnan(seconds):
+                raise ValueError
+            return repr(seconds)
+        if isinstance(moment, np.datetime64):
+            if np.isnat(moment):
+                raise ValueError
+            unit = np.datetime_data(moment)[0]
+            unit = "ns" if unit in ("ps", "fs", "as") else unit if unit in ("ms", "us", "ns") else "s"
+            return str(moment.astype(f"M8[{unit}]")) + "Z"
+        return repr(float(moment))
+    except (TypeError, ValueError, OverflowError):
+        raise _errors.Invalid(f"{moment!r} is no moment: want seconds, a duration, a time, or a text such as 1h30m or 2026-05-01T06:00:00Z") from None

@@ -237,15 +237,3 @@ def test_in_s3(cloud: str, many: str) -> None:
     run("cp", "-r", many, cloud + "many/")
     d = gulp.Dataset(cloud + "many/", transform=check, seed=5)
     assert list(d.iterable(batch=8)) == list(gulp.Dataset(many, transform=check, seed=5).iterable(batch=8)) and d[7] == "id07"
-
-
-def test_zoom(series: str, tmp_path: Path) -> None:
-    v = farread.zoom.view(series, 10, 20.0, width=5)
-    assert len(v["min"]) == 5 and v["min"][0] <= 100 and v["max"][-1] >= 198 and (v["count"] > 0).all() and v["t0"][0] <= 10
-    assert farread.zoom.tracks(series)[0]["samples"] == 1000
-    with pytest.raises(farread.NoEntry):
-        farread.zoom.view(series, track=9)
-    with pytest.raises(farread.Invalid):
-        farread.zoom.view(series, "yesterday")
-    with pytest.raises(farread.Unsupported, match="no array: use farread.zoom.view"):
-        farread.open(series)
