@@ -113,6 +113,9 @@ def _remove(path: str, pid: int) -> None:
 
 
 def _copy(path: str, last: dict[str, Any]) -> Counter:
-    made = Counter(0, False)
+    """What was pickled: the same counter in a process that is just spawned, as workers are; one of its own elsewhere."""
+    import multiprocessing
+
+    made = Counter(last["next"], False)
     made._path, made._last, made._pid = path, dict(last), 0
-    return made
+    return made if getattr(multiprocessing.current_process(), "_inheriting", False) else made.here()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import json
+import multiprocessing
 import pickle
 import sys
 import types
@@ -180,6 +181,10 @@ def test_worker_that_stays(many: str, torch: None, monkeypatch: pytest.MonkeyPat
 
     d = gulp.Dataset(many, transform=check, seed=5)
     loop = d.iterable()
+    before, apart = loop.state_dict(), pickle.loads(pickle.dumps(loop))
+    apart.set_epoch(7)
+    assert loop.state_dict() == before and list(pickle.loads(pickle.dumps(apart))) == list(d.iterable(epoch=7))  # in no worker it counts for itself
+    monkeypatch.setattr(multiprocessing.current_process(), "_inheriting", True, raising=False)
     copies = [pickle.loads(pickle.dumps(loop)) for _ in range(2)]
 
     def of(worker: int, token: int, work: gulp.Iterable) -> list[str]:
@@ -196,7 +201,6 @@ def test_worker_that_stays(many: str, torch: None, monkeypatch: pytest.MonkeyPat
         m.setattr(data, "get_worker_info", lambda: types.SimpleNamespace(id=0, num_workers=2, seed=9))
         copies[0].set_epoch(8)
     assert of(0, 9, copies[0]) == share(0, 8) and loop.state_dict()["epoch"] == 9
-    assert list(pickle.loads(pickle.dumps(loop))) == list(d.iterable(epoch=9)) and loop.state_dict()["epoch"] == 9  # in no worker it counts for itself
 
 
 def test_goes_on_when_the_program_is_killed(many: str) -> None:
