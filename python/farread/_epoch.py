@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import tempfile
+import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,11 +26,16 @@ class Counter:
     def __init__(self, epoch: int, shared: bool) -> None:
         self._path, self._pid = "", os.getpid()
         self._last: dict[str, Any] = {"next": epoch, "rounds": []}
-        if shared:
+        if not shared:
+            return
+        try:
             with tempfile.NamedTemporaryFile("w", prefix="farread-epoch-", delete=False) as f:
                 json.dump(self._last, f)
-            self._path = f.name
-            weakref.finalize(self, _remove, self._path, self._pid)
+        except OSError as e:
+            warnings.warn(f"no temporary file for the number of the epoch ({e}): call set_epoch before each loop over a DataLoader with workers", stacklevel=2)
+            return
+        self._path = f.name
+        weakref.finalize(self, _remove, self._path, self._pid)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _copy, (self._path, self._last)

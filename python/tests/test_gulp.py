@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import pickle
 import sys
+import tempfile
 import types
 from pathlib import Path
 
@@ -201,6 +202,17 @@ def test_worker_that_stays(many: str, torch: None, monkeypatch: pytest.MonkeyPat
         m.setattr(data, "get_worker_info", lambda: types.SimpleNamespace(id=0, num_workers=2, seed=9))
         copies[0].set_epoch(8)
     assert of(0, 9, copies[0]) == share(0, 8) and loop.state_dict()["epoch"] == 9
+
+
+def test_no_temporary_file(many: str, torch: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch.utils.data  # noqa: F401
+
+    d = gulp.Dataset(many, transform=check, seed=5)
+    monkeypatch.setattr(tempfile, "tempdir", many + "missing")
+    with pytest.warns(UserWarning, match="call set_epoch"):
+        loop = d.iterable()
+    monkeypatch.undo()
+    assert [list(loop), list(loop)] == [list(d.iterable(epoch=e)) for e in range(2)]
 
 
 def test_goes_on_when_the_program_is_killed(many: str) -> None:
