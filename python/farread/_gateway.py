@@ -79,7 +79,11 @@ class _Child:
                 errors.seek(0)
                 raise _errors.from_exit(status, errors.read().decode(errors="replace"))
         self.inherited = False
-        self.address: str = json.loads(line)["url"]
+        try:
+            self.address: str = json.loads(line)["url"]
+        except (ValueError, KeyError, TypeError):
+            self.end(False)
+            raise _errors.Unavailable(f"{args[0]}: this is no program of farread of this version: see FARREAD_BIN") from None
 
     def end(self, asked: bool) -> None:
         """Lets the program end. It is waited for if nobody asks it, and no other process has it."""
@@ -277,10 +281,15 @@ def local_uri(uri: str | os.PathLike[str]) -> str:
     text = os.fspath(uri)
     if not isinstance(text, str) or not text:
         raise _errors.Invalid(f"{uri!r}: want s3://bucket/key, https://host/path or a local path")
+    if not text.isprintable() and ("\0" in text or text != text.encode(errors="ignore").decode()):
+        raise _errors.Invalid(f"{text!r}: a NUL, or what is no UTF-8, in a URI")
     if "://" in text:
         return text
     slash = "/" if text.endswith(("/", os.sep)) else ""
-    return os.path.abspath(text) + slash
+    try:
+        return os.path.abspath(text) + slash
+    except FileNotFoundError:
+        raise _errors.NotFound(f"{text}: the working folder is gone: give the whole path") from None
 
 
 def root_of(uri: str) -> str:

@@ -200,6 +200,10 @@ def test_no_program(monkeypatch: pytest.MonkeyPatch, sample: str) -> None:
     farread.configure()
     with pytest.raises(farread.Unavailable, match="/nope/farread"):
         farread.open(sample)
+    if os.path.exists("/bin/echo"):
+        monkeypatch.setenv("FARREAD_BIN", "/bin/echo")
+        with pytest.raises(farread.Unavailable, match="/bin/echo: this is no program of farread"):
+            farread.open(sample)
     monkeypatch.undo()
     farread.configure(max_memory="1KiB")
     with pytest.raises(farread.Invalid, match="max-memory"):
@@ -208,6 +212,18 @@ def test_no_program(monkeypatch: pytest.MonkeyPatch, sample: str) -> None:
         farread.configure(colour="red")
     farread.configure()
     assert farread.open(sample)[0, 1] == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it keeps the folder that a process works in")
+def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for bad in os.fsdecode(b"x\xff.npy"), "a\0b", "s3://b/\udc80":
+        with pytest.raises(farread.Invalid, match="UTF-8"):
+            farread.open(bad)
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    os.rmdir(tmp_path / "gone")
+    with pytest.raises(farread.NotFound, match="x.npy: the working folder is gone"):
+        farread.open("x.npy")
 
 
 def test_import_is_light() -> None:
