@@ -285,7 +285,7 @@ def _run(args: list[str], pieces: Iterator[Any]) -> list[str]:
         errors.seek(0)
         out.seek(0)
         if status != 0:
-            raise _errors.from_exit(status, errors.read().decode(errors="replace").strip())
+            raise _errors.from_exit(status, errors.read().decode(errors="replace").strip(), args[2] if args[0] == "pack" else "")
         return [str(x) for x in json.loads(out.read()).get("outputs", [])]
 
 
