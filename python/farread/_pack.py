@@ -225,6 +225,8 @@ def _bytes(a: npt.NDArray[Any]) -> memoryview:
 def _npy(slabs: Iterator[Any], dtype: np.dtype[Any], shape: tuple[int, ...], to: str, flags: list[str]) -> list[str]:
     """Packs an array that comes as slabs of items."""
     no_objects(dtype)
+    if dtype.names is None and dtype.subdtype is None:
+        dtype = np.dtype(dtype.str)  # without what xarray notes in types
 
     def pieces() -> Iterator[Any]:
         head = _Head()

@@ -104,7 +104,7 @@ def meaning(tmp: Path, dims: Optional[Sequence[str]], attrs: Optional[Mapping[st
         flags += ["--attrs", str(json_file(tmp / "attrs.json", attrs, of))]
     for i, (name, values) in enumerate((coords or {}).items()):
         x, told = stored(name, values, plain)
-        np.save(tmp / f"{i}.npy", x, allow_pickle=False)
+        np.save(tmp / f"{i}.npy", x.view(x.dtype.str), allow_pickle=False)  # without what xarray notes in types
         flags += ["--coord", f"{name}={tmp / f'{i}.npy'}"]
         if told:
             flags += ["--attrs", f"{name}={json_file(tmp / f'{i}.json', told, f'the coordinate {name}')}"]
