@@ -1,6 +1,7 @@
 package zoomindex
 
 import (
+	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomcache"
 )
 
@@ -16,8 +17,9 @@ import (
 const (
 	// batchValues is how many values are worth a goroutine: about 300 us of work.
 	batchValues = 64 << 10
-	// mostValues is how many are copied: a longer flush is done at once.
-	mostValues = 4 * batchValues
+	// mostValues and mostWindows are how many are kept: a longer flush is done at once.
+	mostValues  = 4 * batchValues
+	mostWindows = 160
 )
 
 // A batch is what a Builder is told between two flushes, or several.
@@ -79,7 +81,7 @@ func (x *Builder) queue(kind eventKind, w *zoomcache.Window, b *zoomcache.Block)
 		d.room -= mostRun
 	case eventSummary, eventFlush:
 	}
-	if d.room < 0 || w != nil && q.values+w.Values.N > mostValues {
+	if d.room < 0 || w != nil && (q.values+w.Values.N > mostValues || q.n == mostWindows) {
 		return false, x.settle()
 	}
 	e := event{kind: kind}
@@ -142,13 +144,13 @@ func (x *Builder) flushed() (queued bool, err error) {
 		return false, err
 	}
 	d := &x.behind
-	if d.fill.values < batchValues {
+	if d.fill.values < batchValues && d.fill.n < mostWindows/2 {
 		return true, nil
 	}
 	if err := x.wait(); err != nil {
 		return true, err
 	}
-	room := x.spare()
+	room := x.spare(d.fill.values+mostValues, d.fill.n+mostWindows)
 	for i := range d.fill.windows[:d.fill.n] {
 		room -= x.growth(&d.fill.windows[i].Window)
 	}
@@ -199,11 +201,11 @@ func (x *Builder) goBehind() {
 	if !x.o.Behind {
 		return
 	}
-	d, enough := &x.behind, x.o.MaxMemory/8
+	d, enough := &x.behind, x.o.MaxMemory/32
 	if x.o.MaxMemory-x.held() < enough {
 		return
 	}
-	if d.room = x.spare(); d.room < enough {
+	if d.room = x.spare(mostValues, mostWindows); d.room < enough {
 		return
 	}
 	if d.fill == nil {
@@ -245,9 +247,13 @@ func (x *Builder) take(q *batch) error {
 
 const (
 	// mostSpan is the most bytes of a span in a page without its values, and mostChannel
-	// those of a channel with values of no width.
+	// those of a channel with values of no width; mostBin and mostPart are those of bins that
+	// follow each other.
 	mostSpan    = 3 * 10
 	mostChannel = 10 + 8
+	mostBin     = 1 + 3 + 1
+	mostPart    = 3 + 4
+	mostSizes   = 8          // of bins
 	mostRun     = 2 * 6 * 10 // most bytes of a packet in its list
 	mostGrowth  = 64 << 10   // by which a section may grow for a page, beyond its bytes
 )
@@ -258,42 +264,51 @@ func (x *Builder) growth(w *zoomcache.Window) int64 {
 	width := int64(w.Track.Codec.Width())
 	n := int64(w.Values.N) / width
 	key := int64(max(keyWidth(w.Values.Kind), keyWidth(indexKind(w.Track.Codec))))
-	spans := int64(4) // of levels, two a window
+	span := mostSpan + 6 + width*(mostChannel+4*key)
+	all := 4 * span // of levels, two a window
 	if t := x.track(w.Track.Number); t != nil && !t.gaps {
 		size := int64(rawView)
 		if key > 0 {
 			size = max(rawView/(key*width), 1)
 		}
-		spans += 2 * (n/size + 8)
+		all += 2*(n/size+mostSizes)*(mostBin+6+width*(mostPart+2*key)) + mostSizes*mostSpan // a gap may precede the first
 	} else {
-		spans += 2 * (n + 8) // each sample may be a span of its own
+		all += 2 * (n + mostSizes) * span // each sample may be a span of its own
 	}
-	return 2 * spans * (mostSpan + 6 + width*(mostChannel+4*key))
+	return 2 * all
 }
 
-// spare is by how much the pages may grow before they reach the bound: without what the
-// unfinished ones have, what sections set aside, and the directory.
-func (x *Builder) spare() int64 {
+// spare is by how much the pages may grow before they reach the bound, while no more than
+// that many values and windows come: without what the unfinished pages have, what those
+// sections set aside that may get a page, and the directory.
+func (x *Builder) spare(values, windows int) int64 {
 	left := x.o.MaxMemory - x.held() - mostGrowth
-	section := func(s interface {
-		Waiting() int64
-		Entries() int64
-	}) {
+	section := func(s *index.SectionBuilder) {
 		left -= min(s.Waiting(), mostGrowth) + s.Entries()
 	}
+	level := func(t *trackIndex, l *levelIndex, spans int) {
+		if l.given {
+			return
+		}
+		left -= l.sheet.grows()
+		if !t.gaps && l.sheet.n+spans < t.page {
+			return
+		}
+		section(l.core)
+		if l.ends != nil {
+			section(l.ends)
+		}
+	}
 	for _, t := range x.tracks {
-		left -= int64(len(t.run)) * mostRun
-		if t.runs != nil {
+		if t.runs != nil && len(t.run)+windows >= t.full {
+			left -= int64(len(t.run)) * mostRun
 			section(t.runs)
 		}
-		for _, list := range [...][]*levelIndex{t.bins, t.level} {
-			for _, l := range list {
-				left -= 2 * l.sheet.size()
-				section(l.core)
-				if l.ends != nil {
-					section(l.ends)
-				}
-			}
+		for _, l := range t.bins {
+			level(t, l, values/int(l.size)+windows) // a window ends with a short one
+		}
+		for i, l := range t.level {
+			level(t, l, windows>>i+2)
 		}
 	}
 	return left

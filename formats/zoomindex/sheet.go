@@ -265,6 +265,18 @@ func (s *sheet) size() int64 {
 	return int64(n)
 }
 
+// grows is by how much more than counted in held a sheet may grow by its next spans, without
+// twice their bytes: memory that is too small doubles.
+func (s *sheet) grows() int64 {
+	n := len(s.gap) + len(s.span) + len(s.short)
+	for i := range s.ch {
+		c := &s.ch[i]
+		n += len(c.nan) + len(c.min) + len(c.max) + len(c.mean) + len(c.rms) + len(c.first) + len(c.end)
+	}
+	size := s.size()
+	return max(2*int64(n)-size, 0) + size - s.held
+}
+
 // page makes the page of a sheet's spans.
 func (k *packer) page(s *sheet, g *guess) ([]byte, error) {
 	k.begin()
