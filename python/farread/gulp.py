@@ -49,6 +49,10 @@ def _same(s: Sample) -> Any:
     return s
 
 
+def _cut(uri: str) -> _errors.Error:
+    return _errors.unavailable(f"{uri}: the answer was cut")
+
+
 @dataclass(frozen=True)
 class Dataset:
     """A folder of gulp chunks, map-style: ``len(d)``, ``d[i]``, and ``d.__getitems__([…])``, which
@@ -84,7 +88,8 @@ class Dataset:
         self.__dict__.update(fields)
 
     def _ask(self, query: dict[str, str]) -> Iterator[tuple[dict[str, Any], list[Sample]]]:
-        """Heads and samples of batches; the first has none."""
+        """Heads and samples of batches; the first has none. An answer that is cut behind a batch looks whole:
+        http.client reads the end of a connection as that of lines."""
         uri = str(self.uri)
         with current().ask("/batches/" + root_of(uri), query, uri) as answer:
             while True:
@@ -92,7 +97,7 @@ class Dataset:
                 if not line:
                     return
                 if not line.endswith(b"\n"):
-                    raise _errors.unavailable(f"{uri}: the answer was cut")
+                    raise _cut(uri)
                 head = json.loads(line)
                 samples = []
                 for s in head.pop("samples"):
@@ -100,7 +105,7 @@ class Dataset:
                     for n in s["sizes"]:
                         image = answer.read(n)
                         if len(image) < n:
-                            raise _errors.unavailable(f"{uri}: the answer was cut")
+                            raise _cut(uri)
                         images.append(image)
                     meta: dict[str, Any] = {}
                     for m in s.get("meta") or []:
@@ -114,7 +119,7 @@ class Dataset:
     def __len__(self) -> int:
         for head, _ in self._ask({**self._order(), "n": "1"}):
             return int(head["left"])
-        raise _errors.unavailable(f"{self.uri}: the answer was cut")
+        raise _cut(str(self.uri))
 
     def __getitem__(self, i: SupportsIndex) -> Any:
         i = operator.index(i)
@@ -132,6 +137,8 @@ class Dataset:
             at = ",".join(str(operator.index(i)) for i in indexes[k : k + 256])
             for _, samples in self._ask({**self._order(), "at": at}):
                 out += [self.transform(s) for s in samples]
+            if len(out) < min(k + 256, len(indexes)):
+                raise _cut(str(self.uri))
         return out
 
     def iterable(
@@ -253,7 +260,9 @@ class Iterable:
         transform, failures = self._dataset.transform, 0
         while True:
             try:
+                left = None
                 for head, samples in self._dataset._ask(query):
+                    left = head["left"]
                     made: list[Any] = [transform(s) for s in samples]
                     batch = made if self._collate is None or not made else self._collate(made)
                     self._at = epoch, head["cursor"]
@@ -261,7 +270,9 @@ class Iterable:
                     if samples:
                         failures = 0
                         yield batch if self._collate is not None or self._batch > 1 else made[0]
-                break
+                if left == 0:
+                    break
+                raise _cut(str(self._dataset.uri))
             except _errors.Unavailable:  # what is left is asked for again
                 failures += 1
                 if failures > 3:

@@ -10,6 +10,7 @@ import pickle
 import sys
 import tempfile
 import types
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -213,6 +214,26 @@ def test_no_temporary_file(many: str, torch: None, monkeypatch: pytest.MonkeyPat
         loop = d.iterable()
     monkeypatch.undo()
     assert [list(loop), list(loop)] == [list(d.iterable(epoch=e)) for e in range(2)]
+
+
+def test_answers_cut_behind_a_batch(many: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They look whole to http.client."""
+    d = gulp.Dataset(many, transform=check, seed=2)
+    whole, some = list(d.iterable()), d.__getitems__([3, 1, 2])
+    asked, real = [], gulp.Dataset._ask
+
+    def cut(self: gulp.Dataset, query: dict[str, str]) -> Iterator[object]:
+        asked.append(query)
+        yield from itertools.islice(real(self, query), 1 if "at" in query else 8)
+
+    monkeypatch.setattr(gulp.Dataset, "_ask", cut)
+    assert list(d.iterable()) == whole and len(asked) == 6
+    with pytest.raises(farread.Unavailable, match="the answer was cut"):
+        d.__getitems__([3, 1, 2])
+    monkeypatch.setattr(gulp.Dataset, "_ask", lambda self, query: iter(()))
+    with pytest.raises(farread.Unavailable, match="the answer was cut"):
+        list(d.iterable())
+    assert len(some) == 3
 
 
 def test_goes_on_when_the_program_is_killed(many: str) -> None:
