@@ -29,8 +29,7 @@ def warn(text: str) -> None:
 def stored(name: str, values: Any, plain: Callable[[Any], Values]) -> tuple[Values, dict[str, Any]]:
     """The values of a coordinate as they are stored, and its attributes."""
     attrs = dict(getattr(values, "attrs", None) or {})
-    if _levels(values):
-        raise refused(name, "has several levels (a MultiIndex)", f"give obj.reset_index({name!r})")
+    _one_level(name, values)
     x, extra = told(name, _zoneless(name, values, plain))
     if x.ndim != 1:
         raise _errors.Invalid(f"pack: the coordinate {name} has {x.ndim} axes: want one")
@@ -51,13 +50,15 @@ def refused(name: str, what: str, advice: str) -> _errors.Error:
     return _errors.Unsupported(f"pack: the coordinate {name} {what}: {advice}")
 
 
-def _levels(values: Any) -> bool:
+def _one_level(name: str, values: Any) -> None:
+    """Refuses a MultiIndex."""
     if hasattr(values, "xindexes") or hasattr(values, "to_index"):  # of xarray
         try:
             values = values.to_index()
         except ValueError:  # it has not one axis
-            return False
-    return hasattr(values, "levels")
+            return
+    if hasattr(values, "levels"):
+        raise refused(name, "has several levels (a MultiIndex)", f"give obj.reset_index({name!r})")
 
 
 def _zoneless(name: str, values: Any, plain: Callable[[Any], Values]) -> Values:
@@ -159,8 +160,7 @@ def encoded(obj: Any) -> Any:
     import xarray
 
     for name in obj.coords:
-        if _levels(obj.coords[name]):
-            raise refused(str(name), "has several levels (a MultiIndex)", f"give obj.reset_index({name!r})")
+        _one_level(str(name), obj.coords[name])
     if isinstance(obj, xarray.DataArray):
         v = _numbers("the array", obj.variable)
         return obj if v is obj.variable else obj.copy(data=v.data).assign_attrs(v.attrs)
@@ -171,9 +171,12 @@ def encoded(obj: Any) -> Any:
 
 def _numbers(name: str, v: Any) -> Any:
     """A variable of xarray, or that of numbers if it is of times of a calendar."""
-    if v.dtype.kind != "O" or not v.size or not is_cftime(np.asarray(v[(0,) * v.ndim].values).item()):
-        return v
-    return by_calendar(name, v)
+    return by_calendar(name, v) if _of_calendar(v) else v
+
+
+def _of_calendar(v: Any) -> bool:
+    """Whether a variable of xarray is of times of a calendar, by its first."""
+    return v.dtype.kind == "O" and v.size > 0 and is_cftime(np.asarray(v[(0,) * v.ndim].values).item())
 
 
 def _beside(ds: Any) -> Any:
@@ -221,7 +224,7 @@ def _auxiliary(name: str, v: Any) -> Any:
     """The variable of a coordinate of any number of axes."""
     if v.dtype.kind not in "OT":
         return v
-    if v.dtype.kind == "O" and v.size and is_cftime(np.asarray(v[(0,) * v.ndim].values).item()):
+    if _of_calendar(v):
         return by_calendar(name, v)
     x, extra = told(name, np.asarray(v.values))
     out = v.copy(data=x, deep=False)

@@ -10,7 +10,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Optional, Union
@@ -19,13 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _errors
-from ._coords import encoded
+from ._coords import encoded, warn
 from ._gateway import current, local_uri
 from ._packcheck import check_dataset, ends, meaning, meaning_of, no_objects, plain, unmasked
 from ._program import program
 
 _SLAB = 16 << 20  # bytes that are taken at a time of arrays that are made when they are read
 _MOST = 256 << 20  # the same where whole chunks of the source have more
+_ITEM = (str, bytes, bytearray, memoryview)
 
 
 def pack(
@@ -113,7 +113,7 @@ def pack(
         if first is None:
             raise _errors.Invalid("pack: an iterable without anything says not what it is of")
         items = itertools.chain([first], items)
-        if isinstance(first, (str, bytes, bytearray, memoryview)):
+        if isinstance(first, _ITEM):
             return _items(items, to, flags)
         return _slabs(items, plain(first), shape, to, [*flags, *meaning(tmp, dims, attrs, coords)])
 
@@ -128,7 +128,7 @@ def _warn_dropped(x: Any) -> None:
     """Names the coordinates that a DataArray loses: those that are not of one of its axes."""
     dropped = [str(name) for name, c in x.coords.items() if c.dims != (name,)]
     if dropped:
-        warnings.warn(f"pack: not written: the coordinates {', '.join(dropped)}, which are not of one axis, under its name: a folder keeps them, as by pack(x.to_dataset(name=…), \"folder/\")", stacklevel=3)
+        warn(f"pack: not written: the coordinates {', '.join(dropped)}, which are not of one axis, under its name: a folder keeps them, as by pack(x.to_dataset(name=…), \"folder/\")")
 
 
 def _index(folder: str, file: Path, attrs: Mapping[Any, Any]) -> None:
@@ -137,7 +137,7 @@ def _index(folder: str, file: Path, attrs: Mapping[Any, Any]) -> None:
         _run(["index", folder, "--force", "--attrs", str(file)], iter(()))
     except (_errors.Unsupported, _errors.TooLarge, _errors.Denied) as e:  # the arrays are there without it
         lost = f": the attributes {', '.join(map(str, attrs))} are not written" if attrs else ""
-        warnings.warn(f"pack: no index of the folder: {e}{lost}", stacklevel=3)
+        warn(f"pack: no index of the folder: {e}{lost}")
 
 
 def _array(obj: Any, to: str, flags: list[str]) -> list[str]:
@@ -173,12 +173,13 @@ def _cut(obj: Any, to: str) -> Iterator[npt.NDArray[Any]]:
         most = max(_MOST // row, 1)
         n = min(max(n // first, 1) * first, most)
         if times := -(-min(first, obj.shape[0]) // most) - 1:
-            warnings.warn(f"pack: {to}: chunks of the source have {first} rows, of which {n} fit into {_MOST >> 20} MiB: each chunk is read {times + 1} times", stacklevel=4)
+            warn(f"pack: {to}: chunks of the source have {first} rows, of which {n} fit into {_MOST >> 20} MiB: each chunk is read {times + 1} times")
     dtype = None
     for at in range(0, obj.shape[0], n):
         x = plain(obj[at : at + n])
         want = (min(n, obj.shape[0] - at), *obj.shape[1:])
-        dtype = dtype or x.dtype
+        if dtype is None:
+            dtype = x.dtype
         if x.dtype != dtype or x.shape != want:
             raise _errors.Invalid(f"pack: {to}: rows {at} to {at + want[0]} are of {x.dtype} {x.shape}: want {dtype} {want}")
         yield x
@@ -254,7 +255,7 @@ def _items(items: Iterator[Any], to: str, flags: list[str]) -> list[str]:
     with tempfile.NamedTemporaryFile(prefix="farread-", delete=False) as f:
         try:
             for x in items:
-                if not isinstance(x, (str, bytes, bytearray, memoryview)):
+                if not isinstance(x, _ITEM):
                     raise _errors.Invalid(f"pack: {to}: a {type(x).__name__} among bytes and texts")
                 p = x.encode() if isinstance(x, str) else bytes(x)
                 f.write(struct.pack("<I", len(p)))
