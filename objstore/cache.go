@@ -98,7 +98,9 @@ func (c *Cache) lookup(id string, off int64, p []byte, fill bool) int64 {
 	}
 	var h held // blocks that enter the cache may drive others out of it
 	for i := a; i <= b && fill; i++ {
-		h[i-a] = c.take(blockKey{id, i})
+		var w *early
+		h[i-a], w = c.take(blockKey{id, i})
+		w.end()
 	}
 	for i := a; i <= b && fill; i++ {
 		from := max(off-i*c.block, 0)
@@ -114,17 +116,18 @@ func (c *Cache) put(e *promise) {
 }
 
 // take returns a block if it is there, and makes it the one used last. A block that was
-// loaded early enters the cache.
-func (c *Cache) take(k blockKey) []byte {
+// loaded early enters the cache; its load is returned, too, and ends when the caller has
+// planned what it reads besides.
+func (c *Cache) take(k blockKey) ([]byte, *early) {
 	if data, ok := c.blocks.Get(k); ok {
-		return data
+		return data, nil
 	}
 	e := c.promises[k]
 	if e == nil || e.early == nil {
-		return nil
+		return nil, nil
 	}
 	c.use(e, true)
-	return e.data
+	return e.data, e.early
 }
 
 // held has the blocks of a read in progress, so that the read can use them even if the
@@ -132,8 +135,9 @@ func (c *Cache) take(k blockKey) []byte {
 type held [wholeBlocks + 1][]byte
 
 // claim looks for the blocks [a, b] that h does not hold yet, and holds the cached
-// ones. The caller must load those in mine; other readers are loading those in others.
-func (c *Cache) claim(id string, a, b int64, h *held) (mine, others []*promise) {
+// ones. The caller must load those in mine, and then end the loads in used; other readers
+// are loading those in others.
+func (c *Cache) claim(id string, a, b int64, h *held) (mine, others []*promise, used []*early) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := a; i <= b; i++ {
@@ -141,8 +145,11 @@ func (c *Cache) claim(id string, a, b int64, h *held) (mine, others []*promise) 
 			continue
 		}
 		k := blockKey{id, i}
-		if data := c.take(k); data != nil {
+		if data, w := c.take(k); data != nil {
 			h[i-a] = data
+			if w != nil {
+				used = append(used, w)
+			}
 		} else if e := c.promises[k]; e != nil {
 			others = append(others, e)
 		} else {
@@ -151,7 +158,7 @@ func (c *Cache) claim(id string, a, b int64, h *held) (mine, others []*promise) 
 			mine = append(mine, e)
 		}
 	}
-	return mine, others
+	return mine, others, used
 }
 
 // settle publishes the loaded blocks. If data is nil it withdraws the promises.
@@ -217,15 +224,19 @@ func (o *object) readBlocks(ctx context.Context, p []byte, off int64) error {
 		if err := ctx.Err(); err != nil {
 			return o.fail(o.info.Key, Range{off, int64(len(p))}, err)
 		}
-		mine, others := c.claim(o.id, a, b, &h)
+		mine, others, used := c.claim(o.id, a, b, &h)
 		if first {
 			o.hit(b - a + 1 - int64(len(mine)+len(others)))
 		}
+		err := o.loadMine(ctx, mine)
+		for _, w := range used {
+			w.end()
+		}
+		if err != nil {
+			return err
+		}
 		if len(mine) == 0 && len(others) == 0 {
 			break
-		}
-		if err := o.loadMine(ctx, mine); err != nil {
-			return err
 		}
 		for _, e := range append(mine, others...) {
 			select {
@@ -240,9 +251,7 @@ func (o *object) readBlocks(ctx context.Context, p []byte, off int64) error {
 				continue
 			}
 			h[e.key.i-a] = e.data
-			if e.early != nil {
-				e.early.used()
-			}
+			e.early.end()
 		}
 	}
 	for i := a; i <= b; i++ {

@@ -16,6 +16,14 @@ type early struct {
 	pattern *pattern // gets what was loaded in vain; nil: Prefetch
 }
 
+// end is called by each reader that uses a block of the load, after it has begun to read
+// what it lacks: that does not depend on the load, even if the load was over first.
+func (w *early) end() {
+	if w != nil {
+		w.used()
+	}
+}
+
 // Prefetch begins to fetch ranges of the object, and returns at once. Later calls of
 // ReadAt, and of ReadRanges for short spans, find their bytes, or wait for them. All
 // ranges are one planned read, of whole blocks, and one phase. A range that reaches
@@ -172,7 +180,6 @@ func (c *Cache) use(e *promise, keep bool) {
 		}
 	}
 	if e.settled {
-		e.early.used()
 		delete(c.promises, e.key)
 		if e.keep {
 			c.put(e)
@@ -195,8 +202,9 @@ func (c *Cache) gone(k blockKey, e *promise) {
 }
 
 // collect copies the blocks of a long read that are cached or were loaded early. It
-// returns the spans that are missing, and the early blocks to wait for.
-func (c *Cache) collect(id string, off int64, p []byte) (rest []rangeio.Span, coming []*promise) {
+// returns the spans that are missing, the early blocks to wait for, and the loads that the
+// caller ends when it has read what is missing.
+func (c *Cache) collect(id string, off int64, p []byte) (rest []rangeio.Span, coming []*promise, used []*early) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	end := off + int64(len(p))
@@ -210,6 +218,7 @@ func (c *Cache) collect(id string, off int64, p []byte) (rest []rangeio.Span, co
 				coming = append(coming, e)
 				continue
 			}
+			used = append(used, e.early)
 		}
 		if data != nil {
 			copy(s.P, data[s.Off-i*c.block:])
@@ -221,7 +230,7 @@ func (c *Cache) collect(id string, off int64, p []byte) (rest []rangeio.Span, co
 		}
 		rest = append(rest, s)
 	}
-	return rest, coming
+	return rest, coming, used
 }
 
 // piece is the part of a read that lies in a block.
@@ -237,8 +246,12 @@ func (o *object) readLong(ctx context.Context, p []byte, off int64) error {
 	if o.pattern == nil {
 		return o.readRest(ctx, []rangeio.Span{{Off: off, P: p}})
 	}
-	rest, coming := o.cache.collect(o.id, off, p)
-	if err := o.readRest(ctx, rest); err != nil {
+	rest, coming, used := o.cache.collect(o.id, off, p)
+	err := o.readRest(ctx, rest)
+	for _, w := range used {
+		w.end()
+	}
+	if err != nil {
 		return err
 	}
 	rest = rest[:0]
@@ -256,7 +269,7 @@ func (o *object) readLong(ctx context.Context, p []byte, off int64) error {
 			rest = append(rest, s)
 			continue
 		}
-		e.early.used()
+		e.early.end()
 		copy(s.P, e.data[s.Off-e.key.i*o.cache.block:])
 	}
 	return o.readRest(ctx, rest)

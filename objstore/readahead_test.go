@@ -70,6 +70,31 @@ func TestPrefetch(t *testing.T) {
 	})
 }
 
+// TestPhaseOfTheRest: what a read lacks does not depend on blocks that were loaded early,
+// whether they have come before the read, or come during it.
+func TestPhaseOfTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, n := range map[string]int64{"through the cache": 128 << 10, "past the cache": 1 << 20} {
+			for _, come := range []time.Duration{0, 2 * rtt} {
+				obj, r, _ := remote(t, objstore.OpenOptions{Head: 1})
+				if err := obj.Prefetch(t.Context(), []objstore.Range{{Off: 1 << 20, Len: n / 2}}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(come)
+				synctest.Wait()
+				phases := obj.Stats().Phases
+				r.at(1<<20, n)
+				if s := obj.Stats(); s.Phases != phases || s.Requests != 3 {
+					t.Errorf("%s, %v after the blocks were asked for: %d requests, %d phases; %d before", name, come, s.Requests, s.Phases, phases)
+				}
+				if r.at(5<<20, n); obj.Stats().Phases != phases+1 {
+					t.Errorf("%s, %v: a read after it is in the same phase", name, come)
+				}
+			}
+		}
+	})
+}
+
 // TestPrefetchIsBounded: what does not fit is left to the reads, and what is not read
 // makes room for what is prefetched later.
 func TestPrefetchIsBounded(t *testing.T) {
