@@ -10,9 +10,11 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
-// Fill implements objstore.Filler. It reads a file that is kept open, and then looks once
-// at what the key leads to: if that is the same file, as it was when it was opened, the bytes
-// are those of the version. Otherwise Fill begins anew, by the rules of Get and of its body.
+// Fill implements objstore.Filler. It reads a file that is kept open, and then looks at it
+// once: if the key leads to it, and it is as it was when it was opened, the bytes are those of
+// the version. Otherwise Fill begins anew, by the rules of Get and of its body. A file that was
+// replaced or removed is seen at once, on Linux a folder that was moved within a second; until
+// then reads go on, of the file that was opened.
 func (b *Bucket) Fill(ctx context.Context, key string, spans []rangeio.Span, o objstore.GetOptions) (objstore.Info, error) {
 	info, err := b.fill(ctx, key, spans, o)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -166,7 +167,19 @@ func TestFillOfChangedFile(t *testing.T) {
 			}
 			return os.Rename(p+"2", p)
 		}, objstore.ErrChanged},
+		"written over": {func(p string) error {
+			f, err := os.OpenFile(p, os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			_, err = f.WriteString("other")
+			return errors.Join(err, f.Close(), os.Chtimes(p, time.Time{}, time.Now().Add(time.Hour)))
+		}, objstore.ErrChanged},
 		"removed": {os.Remove, objstore.ErrNotFound},
+		"renamed": {func(p string) error { return os.Rename(p, p+"2") }, objstore.ErrNotFound},
+		"a folder": {func(p string) error {
+			return errors.Join(os.Remove(p), os.Mkdir(p, 0o700))
+		}, objstore.ErrNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path, _, o, _ := newFile(t, 1000)
@@ -180,6 +193,83 @@ func TestFillOfChangedFile(t *testing.T) {
 			err := o.ReadEach(t.Context(), spans, func(int) error { t.Error("done"); return nil })
 			if !errors.Is(err, tc.want) {
 				t.Errorf("%v, want %v", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestFillOfLinkedFile: a second name, or none any more, changes the file's time of change, but
+// not its bytes.
+func TestFillOfLinkedFile(t *testing.T) {
+	path, _, o, _ := newFile(t, 1000)
+	read := func() error { return o.ReadRanges(t.Context(), spread(3, 10, 1000)) }
+	for i, change := range []func() error{
+		func() error { return nil },
+		func() error { return os.Link(path, path+"2") },
+		func() error { return os.Remove(path + "2") },
+		func() error { return os.Chmod(path, 0o640) },
+	} {
+		if err := errors.Join(change(), read(), read()); err != nil {
+			t.Errorf("change %d: %v", i, err)
+		}
+	}
+}
+
+// TestFillOfMovedFolder: while a folder above a file is gone, or another one is in its place,
+// reads have old bytes or fail, and soon fail.
+func TestFillOfMovedFolder(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		moved   string // below the bucket's parent
+		another bool   // takes the place
+		want    error
+	}{
+		{"b/sub", false, objstore.ErrNotFound}, {"b/sub", true, objstore.ErrChanged}, {"b", false, objstore.ErrNotFound}, {"b", true, objstore.ErrChanged},
+	} {
+		t.Run(fmt.Sprint(c.moved, c.another), func(t *testing.T) {
+			t.Parallel()
+			parent, data := t.TempDir(), bytes.Repeat([]byte("old "), 250)
+			path := filepath.Join(parent, "b", "sub", "x")
+			create := func(data []byte) {
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			create(data)
+			b, err := filestore.New(filestore.Config{Dir: filepath.Join(parent, "b")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.CloseIdleConnections()
+			o, err := objstore.Open(t.Context(), b, "sub/x", objstore.OpenOptions{Head: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			read := func() error {
+				spans := spread(3, 8, len(data))
+				err := o.ReadRanges(t.Context(), spans)
+				for _, s := range spans {
+					if err == nil && !bytes.Equal(s.P, data[s.Off:s.End()]) {
+						t.Fatal("bytes of another file")
+					}
+				}
+				return err
+			}
+			if err := read(); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(filepath.Join(parent, c.moved), filepath.Join(parent, "away")); err != nil {
+				t.Fatal(err)
+			}
+			if c.another {
+				create(bytes.Repeat([]byte("new "), 250))
+			}
+			end := time.Now().Add(10 * time.Second)
+			for err = read(); err == nil && time.Now().Before(end); err = read() {
+				time.Sleep(10 * time.Millisecond)
+			}
+			if !errors.Is(err, c.want) {
+				t.Errorf("%v, want %v", err, c.want)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/farread/farread/internal/lru"
@@ -31,6 +32,8 @@ type kept struct {
 	etag  string        // ETag for info
 	was   objstore.Info // what describes info
 	paths []string      // the folders below the bucket's that lead to it, and the file
+
+	looked atomic.Int64 // when stays last asked look; see began
 
 	// Guarded by keeper.mu.
 	refs  int
