@@ -45,7 +45,7 @@ func zoomBuild(ctx context.Context, b *bench) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := part(b, 1<<23, 1<<21, 1<<16)
+	n := pick(b, 1<<23, 1<<16)
 	f64, i16 := make([]float64, n), make([]int16, n)
 	for i := range n {
 		f64[i], i16[i] = wave(i), int16(wave(i))
