@@ -145,12 +145,15 @@ quickstart: build ## the whole job on this machine: local S3, local functions, s
 ##@ Test
 
 # Each client of S3 parses the authorities that this names, of which tests know nothing.
-test race: export AWS_CA_BUNDLE :=
+test test-all race: export AWS_CA_BUNDLE :=
 
-.PHONY: test
-test: export GOGC := $(TEST_GOGC)
-test: need-go ## all tests that need nothing but Go
-	@$(call in-modules,go test -timeout=$(TIMEOUT) -shuffle=on $(TEST_PARALLEL) $(TESTFLAGS) ./...)
+.PHONY: test test-all
+test test-all: export GOGC := $(TEST_GOGC)
+test: SHORT := -short
+test: need-go ## all tests that need nothing but Go, of long tables and loads a part
+test-all: need-go ## the same tests, whole
+test test-all:
+	@$(call in-modules,go test $(SHORT) -timeout=$(TIMEOUT) -shuffle=on $(TEST_PARALLEL) $(TESTFLAGS) ./...)
 	@$(call test-purego)
 
 # What other processors run.
@@ -363,7 +366,7 @@ tidy-check: need-go ## go.mod and go.sum say what the code needs
 
 ##@ All
 
-CI_STEPS := lint lint-selftest generate-check test test-arm64 race bench-once bench-guard tidy-check release-check fuzz peers wheel-test browser docs-check site-check fixtures-check e2e terraform-test
+CI_STEPS := lint lint-selftest generate-check test-all test-arm64 race bench-once bench-guard tidy-check release-check fuzz peers wheel-test browser docs-check site-check fixtures-check e2e terraform-test
 
 .PHONY: ci-steps
 ci-steps:

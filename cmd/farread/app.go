@@ -241,6 +241,9 @@ func (a *app) run(ctx context.Context, args []string) error {
 	root.SetOut(out)
 	root.SetErr(a.stderr)
 	mendCompletion(root) // its commands take the streams as they are now
+	if completes(args) {
+		registerOffers(root)
+	}
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil {
 		return outside(cmd, a.running, err)

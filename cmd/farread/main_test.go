@@ -9,12 +9,16 @@ import (
 	"image"
 	"image/color"
 	"image/jpeg"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -284,6 +288,15 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("no %q in %q", want, got)
 		}
 	}
+	for _, c := range []struct{ command, flag, want string }{
+		{"get", "policy", "lean"}, {"pack", "codec", "blosclz"}, {"pack", "filter", "bytedelta"}, {"pack", "for", "planes"}, {"pack", "records", "files"},
+		{"pack", "checksum", "adler32"}, {"pack", "layout", "webdataset"}, {"pack", "format", "b2frame"}, {"view", "format", "json"}, {"view", "bits", "16"}, {"view", "colors", "viridis"},
+	} {
+		r := runner{}.run(t, "__complete", c.command, "x", "--"+c.flag, "")
+		if got := r.stdout; !strings.Contains(got, c.want) {
+			t.Errorf("farread %s --%s: no %q in %q", c.command, c.flag, c.want, got)
+		}
+	}
 	if !strings.Contains(run(t, "completion"), "farread completion bash") {
 		t.Error("no example")
 	}
@@ -291,6 +304,22 @@ func TestCompletion(t *testing.T) {
 		if !strings.Contains(run(t, "completion", shell), "farread") {
 			t.Error(shell)
 		}
+	}
+}
+
+// TestRunsAreForgotten: nothing keeps what a run has read once it is over.
+func TestRunsAreForgotten(t *testing.T) {
+	t.Parallel()
+	a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard, env: func(string) string { return "" }}
+	if code := a.main([]string{"info", bloscDir + "/nd2.b2nd"}, nil, sink.Grace); code != 0 {
+		t.Fatal(code)
+	}
+	kept := weak.Make(a)
+	for end := time.Now().Add(20 * time.Second); kept.Value() != nil; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("something keeps the app")
+		}
+		runtime.GC()
 	}
 }
 

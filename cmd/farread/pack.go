@@ -295,7 +295,7 @@ func newPack(a *app) *cobra.Command {
 	f.blp.register(c)
 	f.zoom.register(c)
 	f.on.register(c)
-	_ = c.RegisterFlagCompletionFunc("layout", cobra.FixedCompletions(pack.Layouts(), cobra.ShellCompDirectiveNoFileComp))                                                                 // fails for unknown flags only
-	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{gulp.Format, all.B2ND, "b2frame", bloscpack.Format, zoomcache.Format}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
+	offer(c.Flags(), "layout", pack.Layouts()...)
+	offer(c.Flags(), "format", gulp.Format, all.B2ND, "b2frame", bloscpack.Format, zoomcache.Format)
 	return c
 }

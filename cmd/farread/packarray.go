@@ -50,8 +50,7 @@ func (f *arrayFlags) register(c *cobra.Command) {
 	c.Flags().BoolVar(&f.deniedIsAbsent, "denied-is-absent", false, "Zarr: take chunks that the store refuses (403) for absent ones")
 	c.Flags().Var(&f.blockShape, "block-shape", "shape of the blocks in a chunk")
 	c.Flags().Var(&f.use, "for", "choose both shapes for the slices that are read most: USE is series (along the first axis), planes (of the last two), both, or cubes (small ones)")
-	_ = c.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{
-		"series\talong the first axis", "planes\tover the last two axes", "both\tseries as often as planes", "cubes\tsmall boxes"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
+	offer(c.Flags(), "for", "series\talong the first axis", "planes\tover the last two axes", "both\tseries as often as planes", "cubes\tsmall boxes")
 }
 
 // useFlag is a flag whose value is a b2nd.Use; 0: not given.

@@ -33,8 +33,8 @@ func (f *blpFlags) register(c *cobra.Command) {
 	sums := checksumNames()
 	c.Flags().StringVar(&f.records, "records", "", "`HOW` items of a .blp are told apart, instead of by content: "+strings.Join(ways, ", "))
 	c.Flags().StringVar(&f.checksum, "checksum", "", "`SUM` of each chunk of a .blp: "+strings.Join(sums, ", ")+" (adler32)")
-	_ = c.RegisterFlagCompletionFunc("records", cobra.FixedCompletions(ways, cobra.ShellCompDirectiveNoFileComp))  // fails for unknown flags only
-	_ = c.RegisterFlagCompletionFunc("checksum", cobra.FixedCompletions(sums, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
+	offer(c.Flags(), "records", ways...)
+	offer(c.Flags(), "checksum", sums...)
 }
 
 func checksumNames() []string {

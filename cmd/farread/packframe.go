@@ -34,8 +34,8 @@ func (f *bloscFlags) register(c *cobra.Command) {
 	c.Flags().Var(indexFlag{&f.index}, "index", "an index of block starts in a .b2nd or .b2frame, whatever it takes; =false: none (not given: where it takes at most 2 %)")
 	c.Flags().Lookup("index").NoOptDefVal = "true"
 	c.Flags().IntVar(&f.typeSize, "typesize", 1, "`BYTES` of a value in a .b2frame or .blp, for the filters")
-	_ = c.RegisterFlagCompletionFunc("codec", cobra.FixedCompletions([]string{"blosclz", "lz4", "lz4hc", "zlib", "zstd"}, cobra.ShellCompDirectiveNoFileComp))                             // fails for unknown flags only
-	_ = c.RegisterFlagCompletionFunc("filter", cobra.FixedCompletions([]string{"shuffle", "bitshuffle", "delta", "bytedelta", "trunc_prec:", "none"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
+	offer(c.Flags(), "codec", "blosclz", "lz4", "lz4hc", "zlib", "zstd")
+	offer(c.Flags(), "filter", "shuffle", "bitshuffle", "delta", "bytedelta", "trunc_prec:", "none")
 }
 
 // A levelFlag is a flag whose value is a level of compression.

@@ -29,7 +29,7 @@ func (f *pictureFlags) register(c *cobra.Command) {
 	f.flags.Var(&f.scale, "range", "numbers of a .png that get the first and the last colour (default: the least and the greatest)")
 	f.flags.BoolVar(&f.robust, "robust", false, "a .png's colours from the 2nd to the 98th percentile")
 	c.Flags().AddFlagSet(f.flags)
-	_ = c.RegisterFlagCompletionFunc("colors", cobra.FixedCompletions([]string{"viridis", "gray"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
+	offer(f.flags, "colors", "viridis", "gray")
 }
 
 // check refuses flags that exclude each other.

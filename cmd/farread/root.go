@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 const rootLong = `Farread reads chunked datasets where they lie (in S3 and stores like it, behind
@@ -51,8 +52,7 @@ func newRoot(a *app) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%s", err) })
 	a.flags.register(root.PersistentFlags())
 	root.PersistentFlags().SortFlags = false
-	_ = root.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions([]string{
-		"fast\tleast time", "few\tfewest requests", "lean\tfewest bytes"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
+	offer(root.PersistentFlags(), "policy", "fast\tleast time", "few\tfewest requests", "lean\tfewest bytes")
 	groups := []cobra.Group{{ID: "read", Title: "Read"}, {ID: "make", Title: "Make"}, {ID: "else", Title: "Else"}}
 	for i := range groups {
 		root.AddGroup(&groups[i])
@@ -98,6 +98,32 @@ func newHelp() *cobra.Command {
 			found.InitDefaultHelpFlag()
 			return found.Help()
 		},
+	}
+}
+
+// offered is the annotation of flags by offer.
+const offered = "farread_offered"
+
+// offer gives the values that a flag is completed with, each with a tab and what it means, or without.
+func offer(flags *pflag.FlagSet, name string, values ...string) {
+	_ = flags.SetAnnotation(name, offered, values) // fails for unknown flags only
+}
+
+// completes reports whether a shell asks how a command line may go on.
+func completes(args []string) bool {
+	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
+}
+
+// registerOffers tells cobra, for a shell that asks. Cobra keeps what it is told for as long as the
+// process lives, and with it each flag and what the command of that flag has read.
+func registerOffers(c *cobra.Command) {
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if values := f.Annotations[offered]; values != nil {
+			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
+		}
+	})
+	for _, sub := range c.Commands() {
+		registerOffers(sub)
 	}
 }
 

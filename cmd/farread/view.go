@@ -126,7 +126,7 @@ func newView(a *app) *cobra.Command {
 	sel.register(c, []func(*pflag.FlagSet){sel.ofTrack, sel.ofView, sel.ofItems, sel.ofLabels}, "resync", "format")
 	sel.look.register(c)
 	sel.picture.register(c)
-	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(render.Views(), cobra.ShellCompDirectiveNoFileComp))    // fails for unknown flags only
-	_ = c.RegisterFlagCompletionFunc("bits", cobra.FixedCompletions([]string{"8", "16"}, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
+	offer(c.Flags(), "format", render.Views()...)
+	offer(c.Flags(), "bits", "8", "16")
 	return c
 }
