@@ -150,8 +150,8 @@ test test-all race: export AWS_CA_BUNDLE :=
 .PHONY: test test-all
 test test-all: export GOGC := $(TEST_GOGC)
 test: SHORT := -short
-test: need-go ## all tests that need nothing but Go, of long tables and loads a part
-test-all: need-go ## the same tests, whole
+test: need-go ## tests that need nothing but Go, except long ones
+test-all: need-go ## all tests that need nothing but Go
 test test-all:
 	@$(call in-modules,go test $(SHORT) -timeout=$(TIMEOUT) -shuffle=on $(TEST_PARALLEL) $(TESTFLAGS) ./...)
 	@$(call test-purego)

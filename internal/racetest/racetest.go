@@ -1,7 +1,6 @@
 // Package racetest tells tests whether the race detector runs, and what they may
 // leave out then: everything takes five to twenty times as long, pools drop some of
-// their buffers at random, and the detector's memory counts as the test's. With -short
-// there is less of long tables, too.
+// their buffers at random, and the detector's memory counts as the test's.
 package racetest
 
 import "testing"
@@ -34,6 +33,6 @@ func Share[N ~int | ~int64](n, part N) N {
 }
 
 // Sampled reports whether case i of a long table is run: each one, and every fifth if
-// the race detector runs, or with -short. All cases of a table share their code, and what
-// differs between them is data; the table runs whole without either.
-func Sampled(i int) bool { return !On && !testing.Short() || i%5 == 0 }
+// the race detector runs. All cases of a table share their code, and what differs
+// between them is data; the table runs whole without the detector.
+func Sampled(i int) bool { return !On || i%5 == 0 }
