@@ -75,7 +75,14 @@ func TestSuppose(t *testing.T) {
 		_, same := suppose(t, m, b2nd.SupposeOptions{CBytes: n * int64(size), Encode: blosc.EncodeOptions{Level: blosc.LevelStore}, Index: index})
 		wantOpening, wantIndex, want := plan(t, stored, box)
 		gotOpening, gotIndex, got := plan(t, same, box)
-		if d := cmp.Diff(want, got); d != "" && index == cframe.NoIndex || wantOpening.Requests != gotOpening.Requests || wantIndex.Requests != gotIndex.Requests {
+		// An index has other bytes than the supposed one, and may be a little longer or shorter: where
+		// that decides whether the first read has all of the file, one request is between them.
+		var between int64
+		if len(stored) != len(same) {
+			between = 1
+		}
+		differ := func(a, b int64) bool { return max(a-b, b-a) > between }
+		if d := cmp.Diff(want, got); d != "" && index == cframe.NoIndex || differ(wantOpening.Requests, gotOpening.Requests) || differ(wantIndex.Requests, gotIndex.Requests) {
 			t.Fatalf("opened by %+v, want %+v; index %+v, want %+v\n%s", gotOpening, wantOpening, gotIndex, wantIndex, d)
 		}
 
@@ -89,10 +96,10 @@ func TestSuppose(t *testing.T) {
 		if _, _, list := plan(t, made, box); len(list) == 0 && cbytes > 0 {
 			t.Fatal("nothing is read")
 		}
-		off := rapid.Int64Range(0, s.Size()).Draw(t, "off")
-		p := bytes.Repeat([]byte{1}, rapid.IntRange(0, int(s.Size()-off)).Draw(t, "length"))
-		if s.Read(p, off); !bytes.Equal(p, made[off:off+int64(len(p))]) {
-			t.Fatalf("other bytes in [%d, +%d)", off, len(p))
+		at := rapid.Int64Range(0, s.Size()).Draw(t, "off")
+		p := bytes.Repeat([]byte{1}, rapid.IntRange(0, int(s.Size()-at)).Draw(t, "length"))
+		if s.Read(p, at); !bytes.Equal(p, made[at:at+int64(len(p))]) {
+			t.Fatalf("other bytes in [%d, +%d)", at, len(p))
 		}
 	})
 }
