@@ -161,7 +161,7 @@ test-purego = go test -tags purego $(TESTFLAGS) ./internal/filter ./internal/adl
 
 # What is in assembly for arm64, and what stands on it; no tests of more than a second or two
 # there, where an instruction takes ten.
-ARM64_PKG  := ./internal/filter ./internal/adler ./internal/inflate ./internal/codec ./internal/zstdfast ./internal/minmax ./internal/sums ./analyze/internal/vec ./analyze/internal/exact ./formats/blosc ./formats/stats ./formats/zoomcache
+ARM64_PKG  := ./internal/filter ./internal/adler ./internal/inflate ./internal/codec ./internal/zstdenc ./internal/zstdfast ./internal/minmax ./internal/sums ./analyze/internal/vec ./analyze/internal/exact ./formats/blosc ./formats/stats ./formats/zoomcache
 ARM64_SKIP := Suite|Edit|RoundTrip|Mutations|Memory|Alloc|Million|SmallLZ4|StandardStreams|^TestCut$$|TrainDict|Crash|SecondsAreNearest
 # Whose numbers are stored or answered: a product fused with a sum would round them otherwise.
 NO_FUSING  := ./formats/zoomcache ./formats/zoomindex ./analyze/internal/exact ./analyze/internal/cells

@@ -3,7 +3,8 @@ package codec
 import (
 	"encoding/binary"
 	"math"
-	"math/bits"
+
+	"github.com/farread/farread/internal/lzcopy"
 )
 
 const blzHashLog = 14
@@ -50,7 +51,7 @@ func (b *bloscLZEncoder) encode(level int, dst, src []byte) int {
 		}
 		// A match that is as long as its code saves nothing. The last byte must
 		// be a literal.
-		n := 4 + matchLen(src, p+4, ref+4, len(src)-1)
+		n := 4 + lzcopy.Len(src, p+4, ref+4, len(src)-1)
 		if dist > blzMaxNear && n < 6 {
 			p++
 			continue
@@ -76,29 +77,6 @@ func (b *bloscLZEncoder) encode(level int, dst, src []byte) int {
 	}
 	dst[0] |= 0x20
 	return o
-}
-
-// matchLen counts the bytes of src that are alike from p and from ref, up to
-// end. ref is before p.
-func matchLen(src []byte, p, ref, end int) int {
-	if p >= end {
-		return 0
-	}
-	a := src[p:end]
-	b := src[ref:][:len(a)]
-	i := 0
-	for ; i+16 <= len(a); i += 16 {
-		u, v := (*[16]byte)(a[i:]), (*[16]byte)(b[i:])
-		if x := binary.LittleEndian.Uint64(u[:8]) ^ binary.LittleEndian.Uint64(v[:8]); x != 0 {
-			return i + bits.TrailingZeros64(x)>>3
-		}
-		if x := binary.LittleEndian.Uint64(u[8:]) ^ binary.LittleEndian.Uint64(v[8:]); x != 0 {
-			return i + 8 + bits.TrailingZeros64(x)>>3
-		}
-	}
-	for ; i < len(a) && i < len(b) && a[i] == b[i]; i++ {
-	}
-	return i
 }
 
 func blzLiterals(dst []byte, o int, lit []byte) int {

@@ -4,13 +4,15 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+
+	"github.com/farread/farread/internal/lzcopy"
 )
 
-// A prober tells streams that the library's fastest encoder of zstd would store as they are,
-// in a part of the time that the encoder takes to find out: the planes of the last bits
-// of numbers are such streams, and they are most of the bytes of measured data.
+// A prober tells streams that the fastest encoders of zstd would store as they are, in a part
+// of the time that they take to find out: the planes of the last bits of numbers are such
+// streams, and they are most of the bytes of measured data.
 //
-// It looks for matches where the encoder looks, and at the entropy of a sample instead of the
+// It looks for matches as an encoder does, and at the entropy of a sample instead of the
 // whole stream. A wrong guess costs some ratio or some time, and nothing else.
 type prober struct {
 	seen [1 << probeBits]uint16 // places by the hash of what is there
@@ -21,7 +23,7 @@ const (
 	probeBits   = 12
 	probeMargin = 8        // the encoder looks for no match in the last bytes
 	probeMin    = 2 << 10  // a shorter stream is its own sample, and soon encoded
-	probeMax    = 64 << 10 // the encoder's blocks: it would begin anew in a second one; and places take 16 bits
+	probeMax    = 64 << 10 // places take 16 bits
 
 	sampleParts = 8
 	samplePart  = 128
@@ -104,7 +106,7 @@ func (t *prober) matched(src []byte) int {
 			}
 			s++
 		}
-		end := s + 4 + matchLen8(src, s+4, at+4, len(src))
+		end := s + 4 + lzcopy.Len8(src, s+4, at+4, len(src))
 		for ; s > last && at > 0 && src[s-1] == src[at-1]; s, at = s-1, at-1 {
 		}
 		if found += end - s; found >= enough {

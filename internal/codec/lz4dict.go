@@ -2,6 +2,8 @@ package codec
 
 import (
 	"encoding/binary"
+
+	"github.com/farread/farread/internal/lzcopy"
 )
 
 const (
@@ -38,7 +40,7 @@ func (z *lz4DictEncoder) encode(dst, src, dict []byte) int {
 			continue
 		}
 		skip = 0
-		n := matchLen(buf, p, ref, len(buf)-lz4LastLits)
+		n := lzcopy.Len(buf, p, ref, len(buf)-lz4LastLits)
 		if o = lz4Sequence(dst, o, buf[lit:p], p-ref, n); o < 0 {
 			return 0
 		}

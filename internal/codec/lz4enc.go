@@ -2,7 +2,8 @@ package codec
 
 import (
 	"encoding/binary"
-	"math/bits"
+
+	"github.com/farread/farread/internal/lzcopy"
 )
 
 const (
@@ -95,7 +96,7 @@ func (z *lz4Encoder) finish(s lz4State, base int, dst, src []byte) int {
 				p--
 				ref--
 			}
-			n := matchLen8(src, p+lz4MinMatch, ref+lz4MinMatch, len(src)-lz4LastLits)
+			n := lzcopy.Len8(src, p+lz4MinMatch, ref+lz4MinMatch, len(src)-lz4LastLits)
 			if o = lz4Put(dst, o, src[lit:], p-lit, p-ref, n); o < 0 {
 				return 0
 			}
@@ -112,18 +113,6 @@ func (z *lz4Encoder) finish(s lz4State, base int, dst, src []byte) int {
 			step, tries, place = 1, s.accel<<lz4Skip, lz4Searching
 		}
 	}
-}
-
-// matchLen8 does what matchLen does, faster for matches shorter than 8 bytes.
-func matchLen8(src []byte, p, ref, end int) int {
-	if p+8 > end {
-		return matchLen(src, p, ref, end)
-	}
-	x := binary.LittleEndian.Uint64(src[ref:]) ^ binary.LittleEndian.Uint64(src[p:])
-	if x == 0 {
-		return 8 + matchLen(src, p+8, ref+8, end)
-	}
-	return bits.TrailingZeros64(x) >> 3
 }
 
 // swap enters position p, at which v stands, and returns the position that was entered

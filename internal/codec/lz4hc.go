@@ -1,6 +1,10 @@
 package codec
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/farread/farread/internal/lzcopy"
+)
 
 // worth is by how much a match that begins inside another must be longer: tried
 // on text, sparse arrays and shuffled floats.
@@ -101,7 +105,7 @@ func (z *lz4HCEncoder) find(buf []byte, p, least, depth int) (n, dist int) {
 			break
 		}
 		if buf[ref+best] == buf[p+best] && binary.LittleEndian.Uint32(buf[ref:]) == want {
-			if m := matchLen(buf, p, ref, end); m > best {
+			if m := lzcopy.Len(buf, p, ref, end); m > best {
 				best, n, dist = m, m, p-ref
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/farread/farread/internal/zstdenc"
 	"github.com/farread/farread/internal/zstdfast"
 )
 
@@ -79,7 +80,7 @@ func (z *zstdDecoder) load(dict []byte) error {
 
 // zstdEncoder keeps a library's encoder of one level and dictionary.
 type zstdEncoder struct {
-	small zstdSmallEncoder
+	fast  zstdenc.Encoder
 	lib   *zstd.Encoder
 	level zstd.EncoderLevel
 	dict  []byte
@@ -107,8 +108,9 @@ func (z *zstdEncoder) encode(level int, dst, src, dict []byte) (int, error) {
 	if l == zstd.SpeedFastest && len(dict) == 0 && len(dst) < len(src) && z.probe.incompressible(src) {
 		return 0, nil
 	}
-	if len(dict) == 0 && l <= zstd.SpeedDefault && zstdSmallMin <= len(src) && len(src) <= zstdSmallMax {
-		return z.small.encode(dst, src), nil
+	if len(dict) == 0 && len(src) >= zstdenc.Min &&
+		(l == zstd.SpeedFastest && len(src) <= zstdenc.Max || l == zstd.SpeedDefault && len(src) <= zstdenc.SmallMax) {
+		return z.fast.Encode(dst, src), nil
 	}
 	if z.lib == nil || z.level != l || !bytes.Equal(z.dict, dict) {
 		own := bytes.Clone(dict)

@@ -1,6 +1,7 @@
-// Package lzcopy makes the copies of decoders of the LZ77 family.
+// Package lzcopy makes the copies of decoders of the LZ77 family, and measures the matches of
+// encoders.
 //
-// Such decoders spend their time in copies of a few bytes, for which calling copy is slow.
+// Decoders spend their time in copies of a few bytes, for which calling copy is slow.
 // The functions here copy arrays of a fixed size, which the compiler turns into a few
 // moves. So they write more than was asked for if there is room: the next instruction
 // of the stream overwrites the bytes behind.

@@ -1,4 +1,4 @@
-package codec
+package zstdenc
 
 import (
 	"bytes"
@@ -21,9 +21,9 @@ func smallText(r *rand.Rand, n int) []byte {
 }
 
 // checkSmall encodes and decodes by the library and by our decoder.
-func checkSmall(tb testing.TB, z *zstdSmallEncoder, lib *zstd.Decoder, src []byte) int {
+func checkSmall(tb testing.TB, z *small, lib *zstd.Decoder, src []byte) int {
 	tb.Helper()
-	dst := make([]byte, 2*zstdSmallMax)
+	dst := make([]byte, 2*SmallMax)
 	n := z.encode(dst, src)
 	got, err := lib.DecodeAll(dst[:n], nil)
 	if err != nil || !bytes.Equal(got, src) {
@@ -54,8 +54,8 @@ func newLib(tb testing.TB) *zstd.Decoder {
 
 func TestZstdSmall(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	lib, z := newLib(t), &zstdSmallEncoder{}
-	for n := zstdSmallMin; n <= zstdSmallMax; n++ {
+	lib, z := newLib(t), &small{}
+	for n := Min; n <= SmallMax; n++ {
 		checkSmall(t, z, lib, smallText(r, n))
 		for _, kinds := range []int{1, 2, 3, 5, 16, 40, 128, 256} {
 			p := make([]byte, n)
@@ -72,7 +72,7 @@ func TestZstdSmall(t *testing.T) {
 	}
 	z.base = 1<<31 - 1000 // positions begin anew
 	for range 5 {
-		checkSmall(t, z, lib, smallText(r, zstdSmallMax))
+		checkSmall(t, z, lib, smallText(r, SmallMax))
 	}
 }
 
@@ -80,7 +80,7 @@ func TestZstdSmall(t *testing.T) {
 func TestZstdSmallRatio(t *testing.T) {
 	for n, most := range map[int]float64{130: 1.05, 200: 1.03, 300: 1.03, 512: 1.04} {
 		r := rand.New(rand.NewPCG(3, 4))
-		enc, lib, z := fastestLib(t), newLib(t), &zstdSmallEncoder{}
+		enc, lib, z := fastestLib(t), newLib(t), &small{}
 		ours, theirs := 0, 0
 		for range 100 {
 			p := smallText(r, n)
@@ -94,27 +94,9 @@ func TestZstdSmallRatio(t *testing.T) {
 }
 
 func TestZstdSmallAllocs(t *testing.T) {
-	z, dst, src := &zstdSmallEncoder{}, make([]byte, 400), smallText(rand.New(rand.NewPCG(3, 4)), 400)
+	z, dst, src := &small{}, make([]byte, 400), smallText(rand.New(rand.NewPCG(3, 4)), 400)
 	if n := testing.AllocsPerRun(100, func() { z.encode(dst, src) }); n != 0 {
 		t.Errorf("%v allocations", n)
-	}
-}
-
-// TestZstdSmallLevels: levels from 4 on are the library's, which finds more.
-func TestZstdSmallLevels(t *testing.T) {
-	var e Encoder
-	src := smallText(rand.New(rand.NewPCG(3, 4)), 400)
-	var lengths [10]int
-	for level := 1; level <= 9; level++ {
-		n, err := e.Encode(Zstd, level, make([]byte, len(src)), src, nil)
-		if err != nil || n == 0 {
-			t.Fatal(level, n, err)
-		}
-		lengths[level] = n
-	}
-	small := (&zstdSmallEncoder{}).encode(make([]byte, len(src)), src)
-	if lengths[1] != small || lengths[3] != small || lengths[4] >= small {
-		t.Errorf("lengths by level %v, of the encoder of short inputs %d", lengths[1:], small)
 	}
 }
 
@@ -132,9 +114,9 @@ func fastestLib(tb testing.TB) *zstd.Encoder {
 func FuzzZstdSmall(f *testing.F) {
 	f.Add([]byte("the quick brown fox jumps over the lazy dog, and over the lazy dog again"))
 	f.Add(bytes.Repeat([]byte{0}, 100))
-	lib, z := newLib(f), &zstdSmallEncoder{}
+	lib, z := newLib(f), &small{}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		if len(src) >= zstdSmallMin && len(src) <= zstdSmallMax {
+		if len(src) >= Min && len(src) <= SmallMax {
 			checkSmall(t, z, lib, src)
 		}
 	})
@@ -149,7 +131,7 @@ func BenchmarkZstdSmall(b *testing.B) {
 		}
 		dst := make([]byte, 1024)
 		lib := fastestLib(b)
-		z := &zstdSmallEncoder{}
+		z := &small{}
 		for _, side := range []struct {
 			name string
 			run  func([]byte)
