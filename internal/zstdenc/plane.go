@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	planeLog  = 13
+	planeLog  = 12
 	planeSkip = 6 // from one position to the next it is a byte more for each 64 without a match
 
 	// planeMargin is how many bytes a position needs that is looked at, so that 16 literals
@@ -33,7 +33,7 @@ type plane struct {
 }
 
 func (z *plane) encode(dst, src []byte) int {
-	if 1+matchLen(src, 1, 0) == len(src) {
+	if 1+lzcopy.Len(src, 1, 0, len(src)) == len(src) {
 		return putRun(dst, src)
 	}
 	// A sequence of the shortest match takes at most 42 bits, one of literals and of longer
@@ -94,7 +94,10 @@ func (z *plane) find(src []byte) ([]sequence, []byte) {
 		for p > lit && ref > 0 && src[p-1] == src[ref-1] {
 			p, ref = p-1, ref-1
 		}
-		m := matchLen(src, p, ref)
+		m := alike8(src, p, ref)
+		if m == 8 {
+			m += lzcopy.Len(src, p+8, ref+8, len(src))
+		}
 		seqs[n] = sequence{lit: uint16(p - lit), match: uint16(m), offset: offset}
 		n++
 		*(*[16]byte)(lits[l:]) = *(*[16]byte)(src[lit:])
@@ -110,7 +113,10 @@ func (z *plane) find(src []byte) ([]sequence, []byte) {
 		z.table[planeHash(load64(src, p-2))] = uint16(p - 2)
 		for p <= last && p >= rep2 && load32(src, p) == load32(src, p-rep2) {
 			rep, rep2 = rep2, rep
-			m := matchLen(src, p, p-rep)
+			m := alike8(src, p, p-rep)
+			if m == 8 {
+				m += lzcopy.Len(src, p+8, p-rep+8, len(src))
+			}
 			z.table[planeHash(load64(src, p))] = uint16(p)
 			seqs[n] = sequence{match: uint16(m), offset: 1} // without literals the last but one
 			n++
@@ -125,12 +131,9 @@ func (z *plane) find(src []byte) ([]sequence, []byte) {
 // planeHash is that of six bytes.
 func planeHash(v uint64) uint64 { return v << 16 * 227718039650203 >> (64 - planeLog) }
 
-// matchLen counts the bytes that are alike from p and from ref. There are 8 from p on.
-func matchLen(src []byte, p, ref int) int {
-	if x := load64(src, p) ^ load64(src, ref); x != 0 {
-		return bits.TrailingZeros64(x) >> 3
-	}
-	return 8 + lzcopy.Len(src, p+8, ref+8, len(src))
+// alike8 counts the bytes that are alike from p and from ref, of the first 8.
+func alike8(src []byte, p, ref int) int {
+	return bits.TrailingZeros64(load64(src, p)^load64(src, ref)) >> 3
 }
 
 // Kinds of literals, as the format numbers them.
