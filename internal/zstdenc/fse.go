@@ -28,7 +28,7 @@ func (q bitQueue) close(p []byte, at int) int {
 }
 
 const (
-	maxSymbols = 53 // the largest number of symbols of a distribution
+	maxSymbols = 64 // more than a distribution has (53), so that an index needs no check
 	minLog     = 5  // of a table that is described
 	maxLog     = 9  // of literal and match lengths; of offsets 8
 )
@@ -37,7 +37,7 @@ const (
 type fseEncoder struct {
 	log    uint
 	states [1 << maxLog]uint16
-	symbol [maxSymbols + 11]struct{ bits, find int32 } // as in C: deltaNbBits, deltaFindState
+	symbol [maxSymbols]struct{ bits, find int32 } // as in C: deltaNbBits, deltaFindState
 }
 
 // build makes the table. norm has how many of the 1<<log states each symbol gets, -1 for less
@@ -46,7 +46,7 @@ func (t *fseEncoder) build(log uint, norm []int16) {
 	t.log = log
 	size := int32(1) << log
 	var spread [1 << maxLog]byte
-	var first [maxSymbols + 11]int32
+	var first [maxSymbols]int32
 	high, total := size-1, int32(0)
 	for s, n := range norm {
 		first[s] = total
@@ -85,12 +85,6 @@ func (t *fseEncoder) build(log uint, norm []int16) {
 func (t *fseEncoder) single(s byte) {
 	t.log, t.states[0] = 0, 1
 	t.symbol[s].bits, t.symbol[s].find = -1, -1
-}
-
-func newFSEEncoder(log uint, norm []int16) *fseEncoder {
-	t := &fseEncoder{}
-	t.build(log, norm)
-	return t
 }
 
 func (t *fseEncoder) begin(s byte) uint32 {

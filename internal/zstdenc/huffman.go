@@ -1,8 +1,6 @@
 package zstdenc
 
-import (
-	"math/bits"
-)
+import "math/bits"
 
 // put writes the description of a code and the coded literals. It returns false
 // if they do not become shorter, as far as it looked.
@@ -177,7 +175,8 @@ type weightEncoder struct {
 }
 
 func newWeightEncoder() (w weightEncoder) {
-	t := newFSEEncoder(6, weightParts)
+	var t fseEncoder
+	t.build(6, weightParts)
 	for s := range weightParts {
 		w.first[s] = uint16(t.begin(byte(s)) & 63)
 		for state := range uint32(64) {

@@ -1,8 +1,6 @@
 package zstdenc
 
-import (
-	"github.com/farread/farread/internal/lzcopy"
-)
+import "github.com/farread/farread/internal/lzcopy"
 
 // SmallMax is the length from which on tables made for the input are worth their time.
 const SmallMax = 512
@@ -17,7 +15,7 @@ const (
 // spends its time on tables: it sorts, normalises and builds them for each input. Here
 // sequences have the tables that the format defines, the weights of the Huffman code have
 // one table for all inputs, and the code itself is made of logarithms of counts. Positions
-// of matches count on from one input to the next, as in lz4Encoder. Nothing is allocated.
+// of matches count on from one input to the next, so that the table is not cleared. Nothing is allocated.
 type small struct {
 	table [1 << smallLog]uint32 // positions, from base on
 	base  uint32
