@@ -9,27 +9,27 @@ import (
 	"github.com/farread/farread/internal/sums"
 )
 
-// bands are successive bins of one channel at constant rate, a column for each number of
-// them, so that several bins are worked on at a time. They are for the kinds whose bins
-// there are kernels for, and only where no value of any channel is NaN or infinite: other
-// windows have a stat for each bin. Both make the same pages.
+// bands are bins of one channel at constant rate, a column for each number of them, so that
+// many bins are worked on at a time. They are of one window, or of several that follow each
+// other and have as many samples. They are for the kinds whose bins there are kernels for, and
+// only where no value of any channel is NaN or infinite: other windows have a stat for each
+// bin. Both make the same pages.
 type bands struct {
 	kind    zoomcache.Kind
 	width   int       // bytes of a value
+	n       int       // samples of a window
 	size    int       // samples of a bin
+	per     int       // bins of a window, the last of which may be short
 	lo, hi  []int64   // bounds: of F64 their bits, in the order of integers
 	sum, sq []float64 // sums of the samples and of their squares
-	tail    stat      // what is behind the last whole bin; n is 0 if nothing is
-	first   uint64    // keys of the first and the last sample
-	last    uint64
-	low     []float64 // memory for bounds as floats
-	high    []float64
-	means   []byte // memory for parts
-	devs    []byte
+	first   []uint64  // of each window the keys of the first and the last sample
+	last    []uint64
 }
 
-// columnar reports whether bands can have bins of a kind.
-func columnar(k zoomcache.Kind) bool { return k == zoomcache.F64 || k == zoomcache.I16 }
+// columnar reports whether bands can have bins of size values of a kind.
+func columnar(k zoomcache.Kind, size int64) bool {
+	return k == zoomcache.F64 || k == zoomcache.I16 && size <= exactSquares
+}
 
 // channels are the bands of the channels of one window.
 type channels []bands
@@ -40,30 +40,65 @@ type apart struct {
 	f64 []float64
 }
 
-// gather sums up n samples, size of them in each bin. If it returns false it cannot.
-func (ch *channels) gather(v *zoomcache.Values, width, size, n int, a *apart) bool {
-	if !columnar(v.Kind) || v.Kind == zoomcache.I16 && size > exactSquares {
-		return false
-	}
+// begin empties the channels, for windows of n samples in bins of size.
+func (ch *channels) begin(k zoomcache.Kind, width, size, n int) {
 	*ch = slices.Grow((*ch)[:0], width)[:width]
 	for c := range *ch {
 		b := &(*ch)[c]
-		b.begin(v.Kind, size, n)
-		switch {
-		case v.Kind == zoomcache.I16:
-			b.gatherI16(a.channel16(v.I16, c, width, n))
-		case width == 1:
-			if !b.gatherF64(v.F64[:n]) {
-				return false
+		*b = bands{kind: k, width: keyWidth(k), n: n, size: size, per: (n + size - 1) / size,
+			lo: b.lo[:0], hi: b.hi[:0], sum: b.sum[:0], sq: b.sq[:0], first: b.first[:0], last: b.last[:0]}
+	}
+}
+
+// add sums up one more window. If it returns false it cannot, and nothing is added.
+func (ch channels) add(v *zoomcache.Values, a *apart) bool {
+	for c := range ch {
+		if !ch[c].gather(v, c, len(ch), a) {
+			for i := range ch[:c+1] {
+				ch[i].cut(len(ch[i].first) - 1)
 			}
-		default:
-			a.f64 = takeChannel(a.f64, v.F64, c, width, n)
-			if !b.gatherF64InOrder(a.f64) {
-				return false
-			}
+			return false
 		}
 	}
 	return true
+}
+
+// gather adds the bins of channel c of a window of interleaved values.
+func (b *bands) gather(v *zoomcache.Values, c, width int, a *apart) bool {
+	at := len(b.lo)
+	end := at + b.per
+	b.lo, b.hi = slices.Grow(b.lo, b.per)[:end], slices.Grow(b.hi, b.per)[:end]
+	b.sum, b.sq = slices.Grow(b.sum, b.per+sums.PartStep)[:end], slices.Grow(b.sq, b.per+sums.PartStep)[:end]
+	b.first, b.last = append(b.first, 0), append(b.last, 0)
+	switch {
+	case v.Kind == zoomcache.I16:
+		b.gatherI16(at, a.channel16(v.I16, c, width, b.n))
+		return true
+	case width == 1:
+		return b.gatherF64(at, v.F64[:b.n])
+	default:
+		a.f64 = takeChannel(a.f64, v.F64, c, width, b.n)
+		return b.gatherF64InOrder(at, a.f64)
+	}
+}
+
+// cut keeps the first k windows.
+func (b *bands) cut(k int) {
+	n := k * b.per
+	b.lo, b.hi, b.sum, b.sq = b.lo[:n], b.hi[:n], b.sum[:n], b.sq[:n]
+	b.first, b.last = b.first[:k], b.last[:k]
+}
+
+// part puts the windows [i, j) into to, in the same memory.
+func (ch channels) part(to *channels, i, j int) channels {
+	*to = append((*to)[:0], ch...)
+	for c := range *to {
+		b := &(*to)[c]
+		from, end := i*b.per, j*b.per
+		b.lo, b.hi, b.sum, b.sq = b.lo[from:end], b.hi[from:end], b.sum[from:end], b.sq[from:end]
+		b.first, b.last = b.first[i:j], b.last[i:j]
+	}
+	return *to
 }
 
 // channel16 is channel c of interleaved values.
@@ -102,56 +137,51 @@ func (ch channels) join(step int) {
 	}
 }
 
-// begin makes room for the whole bins of n samples.
-func (b *bands) begin(k zoomcache.Kind, size, n int) {
-	b.kind, b.width, b.size = k, keyWidth(k), size
-	whole := n / size
-	b.lo, b.hi = slices.Grow(b.lo[:0], whole)[:whole], slices.Grow(b.hi[:0], whole)[:whole]
-	b.sum, b.sq = slices.Grow(b.sum[:0], whole+sums.PartStep)[:whole], slices.Grow(b.sq[:0], whole+sums.PartStep)[:whole]
-	b.tail = stat{}
+func (b *bands) gatherI16(at int, v []int16) {
+	for i := range b.per {
+		x := sums.I16(v[i*b.size : min((i+1)*b.size, len(v))])
+		b.lo[at+i], b.hi[at+i], b.sum[at+i], b.sq[at+i] = int64(x.Lo), int64(x.Hi), float64(x.Sum), float64(x.Squares)
+	}
+	b.ends(intKey(v[0], 2, true), intKey(v[len(v)-1], 2, true))
 }
 
-func (b *bands) gatherI16(v []int16) {
-	for i := range b.lo {
-		x := sums.I16(v[i*b.size:][:b.size])
-		b.lo[i], b.hi[i], b.sum[i], b.sq[i] = int64(x.Lo), int64(x.Hi), float64(x.Sum), float64(x.Squares)
-	}
-	if rest := v[len(b.lo)*b.size:]; len(rest) > 0 {
-		binI16(rest, &b.tail)
-	}
-	b.first, b.last = intKey(v[0], 2, true), intKey(v[len(v)-1], 2, true)
+// ends sets the first and the last sample of the last window.
+func (b *bands) ends(first, last uint64) {
+	k := len(b.first) - 1
+	b.first[k], b.last[k] = first, last
 }
 
 // gatherF64InOrder is gatherF64 with the sums that gatherFloats makes: one number after another.
-func (b *bands) gatherF64InOrder(v []float64) bool {
-	for i := 0; i < len(b.lo); {
-		n := b.fourF64(i, v[i*b.size:])
+func (b *bands) gatherF64InOrder(at int, v []float64) bool {
+	for i := 0; i < b.per; {
+		n := 0
+		if (i+4)*b.size <= len(v) {
+			n = b.fourF64(at+i, v[i*b.size:])
+		}
 		if n == 0 {
 			n = 1
-			s := gatherFloats(v, i*b.size, (i+1)*b.size, 1, f64Key)
-			if s.sum-s.sum != 0 || s.valid < s.n {
+			if !b.set(at+i, gatherFloats(v, i*b.size, min((i+1)*b.size, len(v)), 1, f64Key)) {
 				return false
 			}
-			b.lo[i], b.hi[i], b.sum[i], b.sq[i] = b.signed(s.min), b.signed(s.max), s.sum, s.sq
 		}
 		if n < 0 {
 			return false
 		}
 		i += n
 	}
-	b.first, b.last = f64Key(v[0]), f64Key(v[len(v)-1])
-	if at := len(b.lo) * b.size; at < len(v) {
-		b.tail = gatherFloats(v, at, len(v), 1, f64Key)
-	}
-	return b.tail.n == b.tail.valid && b.tail.sum-b.tail.sum == 0
+	b.ends(f64Key(v[0]), f64Key(v[len(v)-1]))
+	return true
+}
+
+// set sets a bin, or returns false if some sample of it is NaN or infinite.
+func (b *bands) set(i int, s stat) bool {
+	b.lo[i], b.hi[i], b.sum[i], b.sq[i] = b.signed(s.min), b.signed(s.max), s.sum, s.sq
+	return s.sum-s.sum == 0 && s.valid == s.n
 }
 
 // fourF64 makes the bins from i on of the first values of v: four, none if it cannot, or -1 if
 // a sum is not finite.
 func (b *bands) fourF64(i int, v []float64) int {
-	if i+4 > len(b.lo) {
-		return 0
-	}
 	w := sums.Windows{Lo: [4]float64{math.Inf(1), math.Inf(1), math.Inf(1), math.Inf(1)}, Hi: [4]float64{math.Inf(-1), math.Inf(-1), math.Inf(-1), math.Inf(-1)}}
 	took := w.Add(v, b.size, b.size)
 	if took == 0 {
@@ -182,33 +212,28 @@ func (b *bands) fourF64(i int, v []float64) int {
 }
 
 // gatherF64 takes the numbers at even and at odd places of a bin together, as binF64.
-func (b *bands) gatherF64(v []float64) bool {
+func (b *bands) gatherF64(at int, v []float64) bool {
 	var some [16]sums.Bin
-	for i := 0; i < len(b.lo); {
-		n := sums.Bins(some[:min(len(some), len(b.lo)-i)], v[i*b.size:], b.size)
+	for i := 0; i < b.per; {
+		n := sums.Bins(some[:], v[i*b.size:], b.size)
 		for k := range some[:n] {
 			x := &some[k]
 			if x.Sum-x.Sum != 0 {
 				return false
 			}
-			b.lo[i+k], b.hi[i+k], b.sum[i+k], b.sq[i+k] = key64(x.Lo), key64(x.Hi), x.Sum, x.Squares
+			b.lo[at+i+k], b.hi[at+i+k], b.sum[at+i+k], b.sq[at+i+k] = key64(x.Lo), key64(x.Hi), x.Sum, x.Squares
 		}
 		if n == 0 {
 			n = 1
 			var s stat
-			binF64(v[i*b.size:][:b.size], &s)
-			if s.sum-s.sum != 0 || s.valid < s.n {
+			if binF64(v[i*b.size:min((i+1)*b.size, len(v))], &s); !b.set(at+i, s) {
 				return false
 			}
-			b.lo[i], b.hi[i], b.sum[i], b.sq[i] = b.signed(s.min), b.signed(s.max), s.sum, s.sq
 		}
 		i += n
 	}
-	b.first, b.last = f64Key(v[0]), f64Key(v[len(v)-1])
-	if rest := v[len(b.lo)*b.size:]; len(rest) > 0 {
-		binF64(rest, &b.tail)
-	}
-	return b.tail.n == b.tail.valid && b.tail.sum-b.tail.sum == 0
+	b.ends(f64Key(v[0]), f64Key(v[len(v)-1]))
+	return true
 }
 
 // signed turns a key into an integer with a sign that orders like it.
@@ -222,96 +247,113 @@ func (b *bands) key(x int64) uint64 {
 	return (uint64(x) ^ signBit(b.width)) & keyMask(b.width)
 }
 
-// join joins every step bins into one, and those that are left with the tail.
+// join joins every step bins of a window into one, and those that are left.
 func (b *bands) join(step int) {
 	if step <= 1 {
 		return
 	}
-	n := len(b.lo) / step
-	if rest := b.stat(n*step, len(b.lo)); rest.n > 0 {
-		rest.join(&b.tail)
-		b.tail = rest
-	}
-	lo, hi, sum, sq := b.lo[:n*step], b.hi[:n*step], b.sum[:n*step], b.sq[:n*step]
-	for i := range n {
-		k := i * step
-		x, y, s, q := lo[k], hi[k], sum[k], sq[k]
-		for k++; k < (i+1)*step; k++ {
-			x, y = min(x, lo[k]), max(y, hi[k])
-			s += sum[k]
-			q += sq[k]
+	to, per := 0, (b.per+step-1)/step
+	lo, hi, sum, sq := b.lo, b.hi[:len(b.lo)], b.sum[:len(b.lo)], b.sq[:len(b.lo)]
+	for from := 0; from < len(lo); from += b.per {
+		for k, end := from, from+b.per; k < end; {
+			x, y, s, q := lo[k], hi[k], sum[k], sq[k]
+			stop := min(k+step, end)
+			for k++; k < stop; k++ {
+				x, y = min(x, lo[k]), max(y, hi[k])
+				s += sum[k]
+				q += sq[k]
+			}
+			lo[to], hi[to], sum[to], sq[to] = x, y, s, q
+			to++
 		}
-		lo[i], hi[i], sum[i], sq[i] = x, y, s, q
 	}
-	b.lo, b.hi, b.sum, b.sq = lo[:n], hi[:n], sum[:n], sq[:n]
-	b.size *= step
+	b.lo, b.hi, b.sum, b.sq = lo[:to], hi[:to], sum[:to], sq[:to]
+	b.size, b.per = b.size*step, per
 }
 
-// stat joins the bins [i, j).
-func (b *bands) stat(i, j int) stat {
-	if i >= j {
-		return stat{}
-	}
+// whole is the summary of window w.
+func (b *bands) whole(w int) stat {
+	i := w * b.per
 	x, y, s, q := b.lo[i], b.hi[i], b.sum[i], b.sq[i]
-	for k := i + 1; k < j; k++ {
+	for k := i + 1; k < i+b.per; k++ {
 		x, y = min(x, b.lo[k]), max(y, b.hi[k])
 		s += b.sum[k]
 		q += b.sq[k]
 	}
-	n := int64((j - i) * b.size)
-	return stat{n: n, valid: n, min: b.key(x), max: b.key(y), sum: s, sq: q}
+	n := int64(b.n)
+	return stat{n: n, valid: n, min: b.key(x), max: b.key(y), first: b.first[w], last: b.last[w], sum: s, sq: q}
 }
 
-// whole is the summary of all samples.
-func (b *bands) whole() stat {
-	s := b.stat(0, len(b.lo))
-	s.join(&b.tail)
-	s.first, s.last = b.first, b.last
-	return s
+// at is how many samples lie in front of bin i.
+func (b *bands) at(i int) int { return i/b.per*b.n + i%b.per*b.size }
+
+// short is how many samples the last bin of a window has.
+func (b *bands) short() int { return b.n - (b.per-1)*b.size }
+
+// partsRoom is memory for numbers on their way into a sheet.
+type partsRoom struct {
+	low, high   []float64 // bounds
+	means, devs []byte
 }
 
-// addBands adds the bins [i, j) of each channel, the first of which begins at entry.
-func (s *sheet) addBands(entry int64, ch channels, i, j int) {
+// addBands adds the bins [i, j) of each channel. The first bin of all begins at entry.
+func (s *sheet) addBands(entry int64, ch channels, i, j int, room *partsRoom) {
 	n, b := j-i, &ch[0]
 	if n == 0 {
 		return
 	}
+	from := entry + int64(b.at(i))
 	if s.n == 0 {
-		s.first, s.last = entry, entry-1
+		s.first, s.last = from, from-1
 		if cap(s.gap) == 0 {
 			s.begin()
 		}
 	}
-	s.gap = binary.AppendVarint(s.gap, entry-s.last-1) // the others are adjacent
+	s.gap = binary.AppendVarint(s.gap, from-s.last-1) // the others are adjacent
 	clear(appendRoom(&s.gap, n-1))
-	clear(roomFor(&s.short, n, 1))
-	if b.size <= 1<<7 {
-		for k, p := 0, roomFor(&s.span, n, 1); k < n; k++ {
-			p[k] = byte(b.size - 1)
-		}
-	} else {
-		for range n {
-			s.span = binary.AppendUvarint(s.span, uint64(b.size-1))
-		}
-	}
+	clear(appendRoom(&s.short, n))
+	s.addSpans(b, i, j)
 	s.n += n
-	s.last = entry + int64(n*b.size) - 1
+	s.last = entry + int64(b.at(j)) - 1
 	for k := range ch {
 		c := &s.ch[k]
 		if s.l.kind.Float() {
-			clear(roomFor(&c.nan, n, 1))
+			clear(appendRoom(&c.nan, n))
 		}
-		ch[k].bounds(c, i, j)
-		ch[k].parts(c, i, j)
+		ch[k].bounds(c, i, j, room)
+		ch[k].parts(c, i, j, room)
 	}
 }
 
-// bounds adds the least values and the bands of the bins [i, j), and sets low and high.
-func (b *bands) bounds(c *sheetChannel, i, j int) {
+// addSpans adds how long the bins [i, j) are.
+func (s *sheet) addSpans(b *bands, i, j int) {
+	long, short := uint64(b.size-1), uint64(b.short()-1)
+	for k := i % b.per; i < j; k = 0 {
+		end := min(b.per-1-k, j-i)
+		if long < 1<<7 {
+			p := appendRoom(&s.span, end)
+			for m := range p {
+				p[m] = byte(long)
+			}
+		} else {
+			for range end {
+				s.span = binary.AppendUvarint(s.span, long)
+			}
+		}
+		if i += end; i < j {
+			s.span = binary.AppendUvarint(s.span, short)
+			i++
+		}
+	}
+}
+
+// bounds adds the least values and the bands of the bins [i, j), and sets low and high of room.
+func (b *bands) bounds(c *sheetChannel, i, j int, room *partsRoom) {
 	n := j - i
-	lows, wide := roomFor(&c.min, n, b.width), roomFor(&c.max, n, b.width)
+	lows, wide := appendRoom(&c.min, n*b.width), appendRoom(&c.max, n*b.width)
 	lo, hi := b.lo[i:j], b.hi[i:j]
-	b.low, b.high = slices.Grow(b.low[:0], n+sums.PartStep)[:n], slices.Grow(b.high[:0], n+sums.PartStep)[:n]
+	room.low, room.high = slices.Grow(room.low[:0], n+sums.PartStep)[:n], slices.Grow(room.high[:0], n+sums.PartStep)[:n]
+	low, high := room.low, room.high
 	le, last := binary.LittleEndian, b.signed(c.lastMin)
 	if b.kind == zoomcache.F64 {
 		for k, x := range lo {
@@ -319,7 +361,7 @@ func (b *bands) bounds(c *sheetChannel, i, j int) {
 			last = x
 			le.PutUint64(lows[8*k:], uint64(d<<1^d>>63))
 			le.PutUint64(wide[8*k:], uint64(y-x))
-			b.low[k], b.high[k] = unkey64(x), unkey64(y)
+			low[k], high[k] = unkey64(x), unkey64(y)
 		}
 	} else {
 		for k, x := range lo {
@@ -327,7 +369,7 @@ func (b *bands) bounds(c *sheetChannel, i, j int) {
 			last = x
 			le.PutUint16(lows[2*k:], uint16(d<<1^d>>15))
 			le.PutUint16(wide[2*k:], uint16(y-x))
-			b.low[k], b.high[k] = float64(x), float64(y)
+			low[k], high[k] = float64(x), float64(y)
 		}
 	}
 	c.lastMin = b.key(last)
@@ -336,28 +378,32 @@ func (b *bands) bounds(c *sheetChannel, i, j int) {
 // unkey64 gives back what key64 has got.
 func unkey64(k int64) float64 { return math.Float64frombits(uint64(k ^ k>>63&math.MaxInt64)) }
 
-// parts adds mean and deviation of the bins [i, j), whose bounds low and high have. sums.Parts
+// parts adds mean and deviation of the bins [i, j), whose bounds room has. sums.Parts
 // takes whole steps of bins: there is room for one behind the last bin, whose parts do not count.
-func (b *bands) parts(c *sheetChannel, i, j int) {
+func (b *bands) parts(c *sheetChannel, i, j int, room *partsRoom) {
 	n, each := j-i, 1/float64(b.size)
 	all := (n + sums.PartStep - 1) &^ (sums.PartStep - 1)
-	b.means, b.devs = slices.Grow(b.means[:0], 2*all)[:2*all], slices.Grow(b.devs[:0], 2*all)[:2*all]
-	means, devs := b.means, b.devs
-	for k := sums.Parts(means, devs, b.low[:all], b.high[:all], b.sum[i:i+all], b.sq[i:i+all], each); k < n; k++ {
-		mean, dev := uint16(0), uint16(0)
-		if b.lo[i+k] != b.hi[i+k] {
-			mean, dev = partsOf(b.low[k], b.high[k], b.sum[i+k]*each, b.sq[i+k]*each)
-		}
-		binary.LittleEndian.PutUint16(means[2*k:], mean)
-		binary.LittleEndian.PutUint16(devs[2*k:], dev)
+	room.means, room.devs = slices.Grow(room.means[:0], 2*all)[:2*all], slices.Grow(room.devs[:0], 2*all)[:2*all]
+	done := sums.Parts(room.means, room.devs, room.low[:all], room.high[:all], b.sum[i:i+all], b.sq[i:i+all], each)
+	for k := done; k < n; k++ {
+		b.part(i, k, each, room)
 	}
-	copy(roomFor(&c.mean, n, 2), means)
-	copy(roomFor(&c.rms, n, 2), devs)
+	if short := b.short(); short < b.size {
+		each := 1 / float64(short)
+		for k := b.per - 1 - i%b.per; k < n; k += b.per {
+			b.part(i, k, each, room)
+		}
+	}
+	copy(appendRoom(&c.mean, 2*n), room.means)
+	copy(appendRoom(&c.rms, 2*n), room.devs)
 }
 
-// roomFor is appendRoom for n numbers of w bytes. The memory that it sets aside is what sheet.add
-// would, as it counts: when it reaches the bound, pages go into the file.
-func roomFor(p *[]byte, n, w int) []byte {
-	*p = slices.Grow(*p, w)
-	return appendRoom(p, n*w)
+// part makes mean and deviation of bin i+k, number k of room.
+func (b *bands) part(i, k int, each float64, room *partsRoom) {
+	mean, dev := uint16(0), uint16(0)
+	if b.lo[i+k] != b.hi[i+k] {
+		mean, dev = partsOf(room.low[k], room.high[k], b.sum[i+k]*each, b.sq[i+k]*each)
+	}
+	binary.LittleEndian.PutUint16(room.means[2*k:], mean)
+	binary.LittleEndian.PutUint16(room.devs[2*k:], dev)
 }

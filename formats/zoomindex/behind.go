@@ -3,6 +3,7 @@ package zoomindex
 import (
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomcache"
+	"github.com/farread/farread/internal/par"
 )
 
 // With WriteOptions.Behind a Builder works a batch behind the Writer, on the other
@@ -16,31 +17,51 @@ import (
 
 const (
 	// batchValues is how many values are worth a goroutine: about 300 us of work.
-	batchValues = 64 << 10
+	batchValues = 128 << 10
 	// mostValues and mostWindows are how many are kept: a longer flush is done at once.
-	mostValues  = 4 * batchValues
-	mostWindows = 160
+	mostValues  = 2 * batchValues
+	mostWindows = 320
 )
 
 // A batch is what a Builder is told between two flushes, or several.
 type batch struct {
 	list    []event
-	windows []waiting // those of the list, in memory that is used again
-	n       int       // windows in use
+	windows int // in the list
 	values  int
+	growth  int64      // by how much pages may grow for the windows
+	flush   int        // number of the flush that the last window belongs to, from 1
+	ended   bool       // that flush has ended
 	done    chan error // one, of the goroutine that takes it
+	// Copies of windows, and the bins of others, in memory that is used again: so many of
+	// them are in use.
+	copies  []zoomcache.Window
+	copied  int
+	runs    []*windowRun
+	running int
+	last    []int // of each track the number of its last run, from 1, that may go on
 }
 
-// A waiting window has its values, or their bins.
-type waiting struct {
-	zoomcache.Window
-	banded bool
-	bands  channels
+// A windowRun has the bins of windows of a track that follow each other.
+type windowRun struct {
+	t     *trackIndex
+	entry int64
+	bands channels
+	n     int // windows
+	seen  int // those whose calls were done
+	done  int // those that are taken
+	// Those in front of the flush with the last window, of that number. They are taken together,
+	// since nothing has to be known of what was so between them.
+	before int
+	flush  int
 }
+
+// next is where the next window of a run has to begin.
+func (r *windowRun) next() int64 { return r.entry + int64(r.n)*int64(r.bands[0].n) }
 
 // An event is a call of a Sink.
 type event struct {
 	kind  eventKind
+	run   *windowRun // of a window; nil: it was copied
 	block zoomcache.Block
 }
 
@@ -81,40 +102,87 @@ func (x *Builder) queue(kind eventKind, w *zoomcache.Window, b *zoomcache.Block)
 		d.room -= mostRun
 	case eventSummary, eventFlush:
 	}
-	if d.room < 0 || w != nil && (q.values+w.Values.N > mostValues || q.n == mostWindows) {
+	if d.room < 0 && d.busy != nil { // less may be held than was feared
+		if err := x.wait(); err != nil {
+			return false, err
+		}
+		d.room = x.spare(q.values+mostValues, q.windows+mostWindows) - q.growth - int64(len(q.list))*mostRun
+		if w != nil {
+			d.room -= x.growth(w)
+		}
+	}
+	if d.room < 0 || w != nil && (q.values+w.Values.N > mostValues || q.windows == mostWindows) {
 		return false, x.settle()
 	}
 	e := event{kind: kind}
-	if w != nil {
-		x.keep(w)
-	} else if b != nil {
+	switch {
+	case w != nil:
+		e.run = x.keep(w)
+	case b != nil:
 		e.block = *b
+	default:
+		q.ended = true
 	}
 	q.list = append(q.list, e)
 	return true, nil
 }
 
-// keep adds a window to the batch.
-func (x *Builder) keep(w *zoomcache.Window) {
+// keep adds a window to the batch, and returns the run that has its bins, if one has.
+func (x *Builder) keep(w *zoomcache.Window) *windowRun {
 	q := x.behind.fill
-	if q.n == len(q.windows) {
-		q.windows = append(q.windows, waiting{})
+	if q.ended || q.flush == 0 {
+		q.flush++
+		q.ended = false
 	}
-	to := &q.windows[q.n]
-	q.n++
+	q.windows++
 	q.values += w.Values.N
-	t, width := x.track(w.Track.Number), w.Track.Codec.Width()
-	if to.banded = t != nil && t.ahead > 0 && to.bands.gather(&w.Values, width, t.ahead, w.Values.N/width, &x.behind.apart); !to.banded {
-		to.copy(w)
-		return
+	q.growth += x.growth(w)
+	t := x.track(w.Track.Number)
+	if t != nil && t.ahead > 0 {
+		if r := q.run(t, w); r != nil && r.bands.add(&w.Values, &x.behind.apart) {
+			if r.flush != q.flush {
+				r.flush, r.before = q.flush, r.n
+			}
+			r.n++
+			return r
+		}
+		q.last[t.number] = 0
 	}
-	to.Track, to.Entry, to.Exit, to.Stamps = w.Track, w.Entry, w.Exit, nil
-	to.Values.Kind, to.Values.N = w.Values.Kind, w.Values.N
+	if q.copied == len(q.copies) {
+		q.copies = append(q.copies, zoomcache.Window{})
+	}
+	copyWindow(&q.copies[q.copied], w)
+	q.copied++
+	return nil
 }
 
-func (to *waiting) copy(w *zoomcache.Window) {
+// run is the run that a window of a track may go on with, or begins. It is nil if the window
+// needs a copy.
+func (q *batch) run(t *trackIndex, w *zoomcache.Window) *windowRun {
+	width := w.Track.Codec.Width()
+	n := w.Values.N / width
+	if n == 0 || !even(w, n) {
+		return nil
+	}
+	if k := q.last[t.number]; k > 0 {
+		if r := q.runs[k-1]; r.next() == w.Entry && r.bands[0].n == n {
+			return r
+		}
+	}
+	if q.running == len(q.runs) {
+		q.runs = append(q.runs, &windowRun{})
+	}
+	r := q.runs[q.running]
+	q.running++
+	q.last[t.number] = q.running
+	*r = windowRun{t: t, entry: w.Entry, bands: r.bands}
+	r.bands.begin(w.Values.Kind, width, t.ahead, n)
+	return r
+}
+
+func copyWindow(to, w *zoomcache.Window) {
 	v, stamps := to.Values, to.Stamps
-	to.Window = *w
+	*to = *w
 	to.Values = zoomcache.Values{Kind: w.Values.Kind, N: w.Values.N,
 		F32: append(v.F32[:0], w.Values.F32...), F64: append(v.F64[:0], w.Values.F64...),
 		I8: append(v.I8[:0], w.Values.I8...), I16: append(v.I16[:0], w.Values.I16...),
@@ -128,45 +196,63 @@ func (to *waiting) copy(w *zoomcache.Window) {
 }
 
 // lookAhead says, while there is no goroutine, of which tracks bins can be gathered in
-// front of it, and of what size. They stay so: nothing is given up before the bound.
-func (x *Builder) lookAhead() {
+// front of it, and of what size. They stay so: nothing is given up before the bound. It returns
+// whether it is so of all.
+func (x *Builder) lookAhead() bool {
+	all := true
 	for _, t := range x.tracks {
 		t.ahead = 0
-		if live := t.finest(); live != nil && !t.gaps && !loses(t.t) && !x.stats && columnar(t.t.Codec.Kind) {
+		if live := t.finest(); live != nil && !t.gaps && !loses(t.t) && !x.stats && columnar(t.t.Codec.Kind, live.size) {
 			t.ahead = int(live.size)
 		}
+		all = all && t.ahead > 0
 	}
+	return all
 }
 
-// flushed is called behind each flush. It hands the batch over if it is worth it.
+// flushed is called behind each flush. It takes the batch, or hands it over, if it is worth it.
 func (x *Builder) flushed() (queued bool, err error) {
 	if queued, err = x.queue(eventFlush, nil, nil); err != nil || !queued {
 		return false, err
 	}
 	d := &x.behind
-	if d.fill.values < batchValues && d.fill.n < mostWindows/2 {
+	q := d.fill
+	if q.values < batchValues && q.windows < mostWindows/2 {
 		return true, nil
+	}
+	if d.running() && q.values <= mostValues*3/4 && q.windows <= mostWindows*3/4 {
+		return true, nil // there is time until the goroutine ends
 	}
 	if err := x.wait(); err != nil {
 		return true, err
 	}
-	room := x.spare(d.fill.values+mostValues, d.fill.n+mostWindows)
-	for i := range d.fill.windows[:d.fill.n] {
-		room -= x.growth(&d.fill.windows[i].Window)
+	if !x.o.Behind {
+		err := x.take(q)
+		q.reset()
+		if err == nil {
+			d.room = x.spare(mostValues, mostWindows)
+			x.lookAhead()
+		}
+		return true, err
 	}
-	d.room = room - int64(len(d.fill.list))*mostRun
-	q := d.fill
+	d.room = x.spare(q.values+mostValues, q.windows+mostWindows) - q.growth - int64(len(q.list))*mostRun
 	d.fill, d.free = d.free, nil
 	if d.fill == nil {
-		d.fill = &batch{}
+		d.fill = x.newBatch()
 	}
 	x.lookAhead()
 	d.busy = q
 	d.batches++
 	q.done = make(chan error, 1)
 	go func() { q.done <- x.take(q) }()
+	par.Offer()
 	return true, nil
 }
+
+func (x *Builder) newBatch() *batch { return &batch{last: make([]int, len(x.tracks))} }
+
+// running reports whether the goroutine has not ended.
+func (d *behind) running() bool { return d.busy != nil && len(d.busy.done) == 0 }
 
 // wait ends when the goroutine has.
 func (x *Builder) wait() error {
@@ -180,7 +266,11 @@ func (x *Builder) wait() error {
 	return err
 }
 
-func (q *batch) reset() { q.list, q.n, q.values = q.list[:0], 0, 0 }
+func (q *batch) reset() {
+	q.list, q.windows, q.values, q.growth, q.flush, q.ended = q.list[:0], 0, 0, 0, 0, false
+	q.copied, q.running = 0, 0
+	clear(q.last)
+}
 
 // settle does what is not done yet. From now on calls are done at once.
 func (x *Builder) settle() error {
@@ -198,7 +288,7 @@ func (x *Builder) settle() error {
 
 // goBehind begins to queue calls if the pages are far enough from the bound.
 func (x *Builder) goBehind() {
-	if !x.o.Behind {
+	if all := x.lookAhead(); !all && !x.o.Behind { // to copy samples gains nothing without a goroutine
 		return
 	}
 	d, enough := &x.behind, x.o.MaxMemory/32
@@ -209,27 +299,25 @@ func (x *Builder) goBehind() {
 		return
 	}
 	if d.fill == nil {
-		d.fill = &batch{}
+		d.fill = x.newBatch()
 	}
-	x.lookAhead()
 	d.on = true
 }
 
 // take does the calls of a batch.
 func (x *Builder) take(q *batch) error {
-	windows := q.windows
+	copies := q.copies
 	for i := range q.list {
 		e := &q.list[i]
 		var err error
 		switch e.kind {
 		case eventWindow:
-			w := &windows[0]
-			var b channels
-			if w.banded {
-				b = w.bands
+			if e.run != nil {
+				err = x.takeRun(q, e.run)
+				break
 			}
-			err = x.window(&w.Window, b)
-			windows = windows[1:]
+			err = x.window(&copies[0])
+			copies = copies[1:]
 		case eventPacket:
 			err = x.packet(&e.block)
 		case eventSummary:
@@ -243,6 +331,35 @@ func (x *Builder) take(q *batch) error {
 		}
 	}
 	return nil
+}
+
+// takeRun takes in the next window of a run, and those behind it that may be taken with it,
+// unless it was taken with one before.
+func (x *Builder) takeRun(q *batch, r *windowRun) error {
+	i := r.seen
+	r.seen++
+	t := r.t
+	if t.out {
+		return nil
+	}
+	t.shown = true
+	x.marks.window(t.t.Number)
+	t.save(x.marks.gen)
+	if i < r.done {
+		return nil
+	}
+	j := r.n
+	if r.flush == q.flush {
+		j = max(r.before, i+1)
+	}
+	n := int64(r.bands[0].n)
+	entry := r.entry + int64(i)*n
+	if entry <= t.last {
+		x.drop(t)
+		return nil
+	}
+	r.done, t.last = j, r.entry+int64(j)*n-1
+	return x.banded(t, entry, r.bands.part(&x.part, i, j))
 }
 
 const (

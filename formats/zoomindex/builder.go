@@ -80,6 +80,8 @@ type Builder struct {
 	whole   []stat        // stats of a window
 	fine    []stat        // stats of its bins
 	bands   channels      // or columns of them
+	part    channels
+	parts   partsRoom
 	apart   apart
 	stats   bool   // for tests: no columns
 	marks   marks  // what was so in front of the last flush
@@ -90,33 +92,34 @@ type Builder struct {
 
 // A trackIndex gathers the index of one track.
 type trackIndex struct {
-	t     *zoomcache.Track
-	out   bool // the track has no section in the index
-	any   bool
-	shown bool  // the window of the next packet
-	last  int64 // offset so far
-	gaps  bool  // spans end at gaps: true at variable rate, except in older indexes
-	joins []*joiner
-	bins  []*levelIndex
-	level []*levelIndex // levels from 1 on
-	runs  *index.SectionBuilder
-	check *cursor // compares runs with an existing index
-	place *placeCheck
-	guess guess
-	run   []packetRun
-	at    places    // stretches of all packets
-	end   packetRun // the last packet
-	seen  int64     // packets in pages
-	ahead int       // samples of the bins that are gathered before the goroutine takes them; 0: none are
-	page  int       // number of spans in a page
-	full  int       // number of packets in a page
-	ints  []int64
-	f32   []float32
-	f64   []float64
-	count zoomcache.TrackCount // totals of all blocks
-	was   trackState           // what was so in front of flush gen, without levels
-	gen   int
-	sums  []sumMark // the last summary of each level of the file
+	t      *zoomcache.Track
+	number int  // place among the tracks
+	out    bool // the track has no section in the index
+	any    bool
+	shown  bool  // the window of the next packet
+	last   int64 // offset so far
+	gaps   bool  // spans end at gaps: true at variable rate, except in older indexes
+	joins  []*joiner
+	bins   []*levelIndex
+	level  []*levelIndex // levels from 1 on
+	runs   *index.SectionBuilder
+	check  *cursor // compares runs with an existing index
+	place  *placeCheck
+	guess  guess
+	run    []packetRun
+	at     places    // stretches of all packets
+	end    packetRun // the last packet
+	seen   int64     // packets in pages
+	ahead  int       // samples of the bins that are gathered before the goroutine takes them; 0: none are
+	page   int       // number of spans in a page
+	full   int       // number of packets in a page
+	ints   []int64
+	f32    []float32
+	f64    []float64
+	count  zoomcache.TrackCount // totals of all blocks
+	was    trackState           // what was so in front of flush gen, without levels
+	gen    int
+	sums   []sumMark // the last summary of each level of the file
 }
 
 // NewBuilder makes a Builder for a file with these tracks, those of its
@@ -141,6 +144,9 @@ func NewBuilder(tracks []zoomcache.Track, o WriteOptions) *Builder {
 	}
 	x.long = tailOfRuns / int64(max(len(x.tracks), 1))
 	slices.SortStableFunc(x.tracks, func(a, b *trackIndex) int { return cmp.Compare(a.t.Number, b.t.Number) })
+	for i, t := range x.tracks {
+		t.number = i
+	}
 	return x
 }
 
@@ -162,11 +168,11 @@ func (x *Builder) Window(w *zoomcache.Window) error {
 	if queued, err := x.queue(eventWindow, w, nil); queued || err != nil {
 		return err
 	}
-	return x.window(w, nil)
+	return x.window(w)
 }
 
-// window takes in a window. If b is not nil, it has the bins of the window, and w no values.
-func (x *Builder) window(w *zoomcache.Window, b channels) (err error) {
+// window takes in a window.
+func (x *Builder) window(w *zoomcache.Window) (err error) {
 	t := x.track(w.Track.Number)
 	if t == nil || t.out {
 		return nil
@@ -183,10 +189,7 @@ func (x *Builder) window(w *zoomcache.Window, b channels) (err error) {
 		x.drop(t)
 		return nil
 	}
-	v := &w.Values
-	if b == nil {
-		v = t.plain(v, x.decoded)
-	}
+	v := t.plain(&w.Values, x.decoded)
 	if v == nil {
 		x.drop(t)
 		return nil
@@ -196,14 +199,17 @@ func (x *Builder) window(w *zoomcache.Window, b channels) (err error) {
 		x.plan(t, n)
 	}
 	t.last = w.Exit
+	live := t.finest()
+	if live != nil && !t.gaps && !x.stats && columnar(v.Kind, live.size) && even(w, n) {
+		if x.bands.begin(v.Kind, width, int(live.size), n); x.bands.add(v, &x.apart) {
+			return x.banded(t, w.Entry, x.bands)
+		}
+	}
 	x.whole = slices.Grow(x.whole[:0], width)[:width]
 	clear(x.whole)
-	live := t.finest()
 	switch {
 	case t.gaps:
 		return x.cut(t, w.Stamps, v, n)
-	case b != nil:
-		err = x.banded(t, w.Entry, n, b)
 	case live == nil:
 		gatherBins(x.whole, v, width, n, n)
 	default:
@@ -214,6 +220,9 @@ func (x *Builder) window(w *zoomcache.Window, b channels) (err error) {
 	}
 	return x.push(t, w.Entry, w.Exit, int64(n), x.whole)
 }
+
+// even reports whether the n samples of a window are one offset from each other.
+func even(w *zoomcache.Window, n int) bool { return w.Exit-w.Entry == int64(n)-1 }
 
 // follows reports whether the window lies behind those before it and is in
 // order.

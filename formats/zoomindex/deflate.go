@@ -44,6 +44,7 @@ type guessPart struct {
 	code  *code // nil: no code is worth it
 	runs  bool  // parts with copies; adjacent parts share a block
 	noise bool
+	cycle bool // bytes that come again: spans of windows of one length
 }
 
 const (
@@ -59,7 +60,7 @@ const (
 	// deflater is slow, so it must do better than the code: by one byte in saves of the
 	// part, or to one in saves of what the code takes.
 	worth = 0.97
-	saves = 8
+	saves = 4
 	// leastDeflated: a deflater makes no fewer bytes of a part, with what ends it.
 	leastDeflated = 8
 	// codeHead is about how many bytes the head of a block with a code of its own
@@ -108,6 +109,9 @@ func (k *packer) pack(g *guess) ([]byte, error) {
 		case same:
 			j = i + 1
 			k.out.same(p[0], len(p))
+		case plan.cycle:
+			j = i + 1
+			k.out.cycle(p, cycle(p))
 		case plan.runs:
 			k.out.runs(plan.code, whole)
 		case plan.code != nil:
@@ -196,6 +200,11 @@ func (k *packer) guess(p []byte) (guessPart, error) {
 	}
 	best := min(max(k.entropy(literals), n/8)+codeHead, n*worth) // a code has a bit for each byte
 	least := min(best, runs)
+	comes := math.Inf(1)
+	if d := cycle(p); d > 0 {
+		comes = cycled(p, d)
+	}
+	least = min(least, comes)
 	if most := max(least-float64(n/saves), least/saves); most > leastDeflated && k.repeats(p) {
 		k.trial.Reset()
 		if err := k.deflateTo(&k.trial, p); err != nil {
@@ -206,6 +215,8 @@ func (k *packer) guess(p []byte) (guessPart, error) {
 		}
 	}
 	switch {
+	case comes == least:
+		return guessPart{cycle: true}, nil
 	case runs < min(best, n/few):
 		return guessPart{runs: true}, nil
 	case best < n*worth:

@@ -138,7 +138,7 @@ func TestFaults(t *testing.T) {
 					return nil, err
 				}
 				f, err := zoomindex.Open(ctx, obj, zoomcache.Options{Head: 8 << 10, Window: 100_000, Resync: true, Damaged: func(d zoomcache.Damage) {
-					if d.From < int64(len(files[0])) { // else a longer version, with bytes behind it
+					if d.To <= int64(len(files[1])) { // else a version with bytes behind it
 						t.Errorf("damage %+v", d)
 					}
 				}})

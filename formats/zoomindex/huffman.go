@@ -1,10 +1,13 @@
 package zoomindex
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/farread/farread/internal/lzcopy"
 )
 
 // A bitWriter appends bits, the low ones first, as deflate wants them.
@@ -347,10 +350,59 @@ func (w *bitWriter) same(b byte, n int) {
 		case n > mostCopy && n < mostCopy+leastCopy: // nothing too short is left over
 			k = mostCopy - leastCopy
 		}
-		w.copies(k)
+		w.copies(k, 1)
 		n -= k
 	}
 	w.bits(0, 7) // end of the block
+}
+
+// cycle appends a block of p, whose bytes are mostly those d before them. If d is 0 none are.
+func (w *bitWriter) cycle(p []byte, d int) {
+	w.bits(blockFixed, 3)
+	for i := 0; i < len(p); {
+		n := 0
+		if d > 0 && i >= d {
+			n = min(lzcopy.Len(p, i, i-d, len(p)), mostCopy)
+		}
+		if n < leastCopy {
+			w.literal(p[i])
+			i++
+			continue
+		}
+		w.copies(n, d)
+		i += n
+	}
+	w.bits(0, 7)
+}
+
+// cycle is after how many bytes those in the middle of p come again, or 0.
+func cycle(p []byte) int {
+	if len(p) < 4*leastCycle {
+		return 0
+	}
+	at := len(p) / 2
+	look := p[at : at+leastCycle]
+	for d := 1; d <= min(mostCopy, at); d++ {
+		if bytes.Equal(p[at-d:at-d+leastCycle], look) {
+			return d
+		}
+	}
+	return 0
+}
+
+// leastCycle is how many bytes have to come again.
+const leastCycle = 32
+
+// cycled is about how many bytes cycle makes of p.
+func cycled(p []byte, d int) float64 {
+	strays := d
+	for i := d; i < len(p); i++ {
+		if p[i] != p[i-d] {
+			strays++
+		}
+	}
+	const literal, copies = 9, 8 + 5 + 11 // bits
+	return float64(strays*(literal+copies)+len(p)/mostCopy*copies) / 8
 }
 
 // literal appends a byte in the fixed code.
@@ -362,8 +414,8 @@ func (w *bitWriter) literal(b byte) {
 	w.bits(uint64(bits.Reverse16(0x190+uint16(b-144))>>7), 9)
 }
 
-// copies appends n copies, from 3 to 258, of the byte before, in the fixed code.
-func (w *bitWriter) copies(n int) {
+// copies appends n copies, from 3 to 258, of bytes d before, in the fixed code.
+func (w *bitWriter) copies(n, d int) {
 	symbol, more, extra := copySymbol(n)
 	if symbol < 280 {
 		w.bits(uint64(bits.Reverse8(uint8(symbol-256))>>1), 7)
@@ -371,5 +423,12 @@ func (w *bitWriter) copies(n int) {
 		w.bits(uint64(bits.Reverse8(uint8(0xC0+symbol-280))), 8)
 	}
 	w.bits(more, extra)
-	w.bits(0, 5) // a distance of 1
+	x := uint64(d - 1)
+	if x < 4 {
+		w.bits(uint64(bits.Reverse8(uint8(x))>>3), 5)
+		return
+	}
+	e := uint(bits.Len64(x)) - 2
+	w.bits(uint64(bits.Reverse8(uint8(2*uint64(e)+x>>e))>>3), 5)
+	w.bits(x&(1<<e-1), e)
 }

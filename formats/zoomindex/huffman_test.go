@@ -27,8 +27,12 @@ func TestPack(t *testing.T) {
 			var want []byte
 			for i := range kinds {
 				p := make([]byte, r.IntN(1200))
-				noise := uint64(1) << r.IntN(9)
+				noise, period := uint64(1)<<r.IntN(9), r.IntN(300)*r.IntN(2)
 				for j := range p {
+					if period > 0 && j >= period && r.IntN(500) > 0 {
+						p[j] = p[j-period]
+						continue
+					}
 					p[j] = byte(uint64(i)*77 + r.Uint64N(noise)*r.Uint64N(2))
 				}
 				want = append(want, p...)
@@ -85,6 +89,42 @@ func TestCopies(t *testing.T) {
 			if !bytes.Equal(got, bytes.Repeat([]byte{b}, n)) {
 				t.Fatalf("%d of %d: %d", n, b, len(got))
 			}
+		}
+	}
+}
+
+// TestCycle: every distance after which bytes come again, and one after which they do not.
+func TestCycle(t *testing.T) {
+	t.Parallel()
+	for d := range mostCopy + 1 {
+		p := make([]byte, 1200)
+		for i := range p {
+			p[i] = byte(i * i)
+			if d > 0 {
+				p[i] = byte(i % d * 7)
+			}
+		}
+		p[700]++
+		if d > 255 { // i*7 is the same for i and for i+256
+			p[5] += 3
+		}
+		if got := cycle(p); d > 0 && d < 256 && got != d {
+			t.Errorf("they come again after %d, want %d", got, d)
+		}
+		var w bitWriter
+		w.cycle(p, d)
+		w.bits(3, 3)
+		w.bits(0, 7)
+		w.align()
+		z, err := zlib.NewReader(bytes.NewReader(append([]byte(zlibHeader), w.out...)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := io.ReadAll(z); !bytes.Equal(got, p) { // without a checksum
+			t.Fatalf("%d: other bytes", d)
+		}
+		if d > 0 && float64(len(w.out)) > cycled(p, d)+4 {
+			t.Errorf("%d: %d bytes, supposed were %g", d, len(w.out), cycled(p, d))
 		}
 	}
 }

@@ -101,9 +101,6 @@ func binSizes(t *zoomcache.Track, n int) []int64 {
 // bin adds the bins of a window and the summary of the whole window.
 func (x *Builder) bin(t *trackIndex, fine *levelIndex, entry int64, v *zoomcache.Values, n int) error {
 	width, size := fine.l.width, int(fine.size)
-	if !x.stats && x.bands.gather(v, width, size, n, &x.apart) {
-		return x.banded(t, entry, n, x.bands)
-	}
 	x.fine = slices.Grow(x.fine[:0], (n+size-1)/size*width)[:(n+size-1)/size*width]
 	gatherBins(x.fine, v, width, size, n)
 	st := x.fine
@@ -113,7 +110,7 @@ func (x *Builder) bin(t *trackIndex, fine *levelIndex, entry int64, v *zoomcache
 		}
 		st = joinBins(st, width, int(l.size)/size)
 		size = int(l.size)
-		err := x.fill(t, l, n, func(i, j int) {
+		err := x.fill(t, l, (n+size-1)/size, func(i, j int) {
 			at := i * size
 			l.sheet.addBins(entry+int64(at), size, min(j*size, n)-at, st[i*width:j*width])
 		})
@@ -126,46 +123,37 @@ func (x *Builder) bin(t *trackIndex, fine *levelIndex, entry int64, v *zoomcache
 	return nil
 }
 
-// banded is bin of bins that are gathered already. It joins them.
-func (x *Builder) banded(t *trackIndex, entry int64, n int, ch channels) error {
+// banded adds the bins of windows that are gathered already, which it joins, and the summaries
+// of the windows. The first of them begins at entry.
+func (x *Builder) banded(t *trackIndex, entry int64, ch channels) error {
 	b := &ch[0]
 	for _, l := range t.bins {
 		if l.given || int(l.size) < b.size {
 			continue
 		}
 		ch.join(int(l.size) / b.size)
-		whole := len(b.lo)
-		err := x.fill(t, l, n, func(i, j int) {
-			l.sheet.addBands(entry+int64(i*b.size), ch, i, min(j, whole))
-			if j > whole {
-				at := entry + int64(whole*b.size)
-				l.sheet.add(at, at+b.tail.n-1, b.tail.n, x.tails(ch))
-			}
-		})
+		err := x.fill(t, l, len(b.lo), func(i, j int) { l.sheet.addBands(entry, ch, i, j, &x.parts) })
 		if err != nil {
 			return err
 		}
 	}
-	for c := range ch {
-		x.whole[c] = ch[c].whole()
+	n := int64(b.n)
+	for w := range b.first {
+		x.whole = x.whole[:0]
+		for c := range ch {
+			x.whole = append(x.whole, ch[c].whole(w))
+		}
+		if err := x.push(t, entry, entry+n-1, n, x.whole); err != nil {
+			return err
+		}
+		entry += n
 	}
 	return nil
 }
 
-// tails are what is behind the last whole bin of each channel.
-func (x *Builder) tails(ch channels) []stat {
-	x.fine = x.fine[:0]
-	for c := range ch {
-		x.fine = append(x.fine, ch[c].tail)
-	}
-	return x.fine
-}
-
-// fill calls add for the bins of a window of n samples, as many at a time as the page has
-// room for.
-func (x *Builder) fill(t *trackIndex, l *levelIndex, n int, add func(i, j int)) error {
+// fill calls add for so many bins, as many at a time as the page has room for.
+func (x *Builder) fill(t *trackIndex, l *levelIndex, bins int, add func(i, j int)) error {
 	l.save(x.marks.gen)
-	bins := (n + int(l.size) - 1) / int(l.size)
 	l.total += int64(bins)
 	for i := 0; i < bins; {
 		if err := x.room(t, l); err != nil {
@@ -176,6 +164,7 @@ func (x *Builder) fill(t *trackIndex, l *levelIndex, n int, add func(i, j int)) 
 		}
 		m := min(bins-i, l.spans(t)-l.sheet.n)
 		add(i, i+m)
+		x.grown(l)
 		i += m
 	}
 	return nil
@@ -204,11 +193,6 @@ func joinBins(st []stat, width, step int) []stat {
 // room makes a page if there are enough spans for one. If the memory is used up it
 // gives up the finest level; it allows a quarter more than the size at which it spills.
 func (x *Builder) room(t *trackIndex, l *levelIndex) error {
-	if s := l.sheet; s.n >= s.next && !l.given { // the page has grown
-		x.sheets -= s.held
-		s.held, s.next = s.size(), 2*s.n
-		x.sheets += s.held
-	}
 	if l.given || l.sheet.n < l.spans(t) {
 		return nil
 	}
@@ -219,6 +203,15 @@ func (x *Builder) room(t *trackIndex, l *levelIndex) error {
 		continue
 	}
 	return nil
+}
+
+// grown counts the memory of an unfinished page that has grown.
+func (x *Builder) grown(l *levelIndex) {
+	if s := l.sheet; s.n > s.room {
+		s.room = max(roundUp(s.n), firstSpans)
+		x.sheets += int64(s.room)*s.row - s.held
+		s.held = int64(s.room) * s.row
+	}
 }
 
 // spans is how many spans fill a page.

@@ -3,6 +3,7 @@ package zoomindex
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/farread/farread/formats/zoomcache"
@@ -20,8 +21,11 @@ type sheet struct {
 	first, last      int64  // offsets at which the spans of the page begin and end
 	gap, span, short []byte // varints: from the last span, offsets but one, offsets without a sample
 	ch               []sheetChannel
-	held             int64 // memory in bytes, when last counted
-	next             int   // number of spans at which memory is counted again
+	// The memory counts as what so many spans take, of row bytes each: it depends on
+	// nothing but the number of spans, since what goes between the blocks depends on it.
+	room int
+	row  int64
+	held int64 // bytes
 }
 
 type sheetChannel struct {
@@ -32,7 +36,32 @@ type sheetChannel struct {
 }
 
 func newSheet(l layout, withEnds bool) *sheet {
-	return &sheet{l: l, withEnds: withEnds, w: keyWidth(l.kind), ch: make([]sheetChannel, l.width)}
+	s := &sheet{l: l, withEnds: withEnds, w: keyWidth(l.kind), ch: make([]sheetChannel, l.width)}
+	for _, n := range rowBytesOf {
+		s.row += int64(n)
+	}
+	for _, n := range s.channelBytes() {
+		s.row += int64(n * l.width)
+	}
+	return s
+}
+
+// rowBytesOf are the bytes of gap, span and short of most spans.
+var rowBytesOf = [...]int{1, 2, 1}
+
+// channelBytes are the bytes of a channel of most spans, in the order of sheetChannel.
+func (s *sheet) channelBytes() [7]int {
+	ends, means, nan := 0, 4, 0
+	if s.withEnds {
+		ends = s.w
+	}
+	if s.l.bin {
+		means = 2
+	}
+	if s.l.kind.Float() {
+		nan = 1
+	}
+	return [...]int{nan, s.w, s.w, means, means, ends, ends}
 }
 
 // add adds a span of n samples, with a stat for each channel.
@@ -171,19 +200,7 @@ const firstSpans = 16
 
 // begin makes room for the first spans.
 func (s *sheet) begin() {
-	ends, means := 0, 4
-	if s.withEnds {
-		ends = s.w
-	}
-	if s.l.bin {
-		means = 2
-	}
-	nan := 0
-	if s.l.kind.Float() {
-		nan = 1
-	}
-	row := [...]int{1, 2, 1} // bytes of gap, span and short for most spans
-	each := [...]int{nan, s.w, s.w, means, means, ends, ends}
+	row, each := rowBytesOf, s.channelBytes()
 	total := 0
 	for _, n := range row {
 		total += n
@@ -255,27 +272,12 @@ func (s *sheet) reset() {
 	}
 }
 
-// size counts the memory of the sheet.
-func (s *sheet) size() int64 {
-	n := cap(s.gap) + cap(s.span) + cap(s.short)
-	for i := range s.ch {
-		c := &s.ch[i]
-		n += cap(c.nan) + cap(c.min) + cap(c.max) + cap(c.mean) + cap(c.rms) + cap(c.first) + cap(c.end)
-	}
-	return int64(n)
-}
-
 // grows is by how much more than counted in held a sheet may grow by its next spans, without
 // twice their bytes: memory that is too small doubles.
-func (s *sheet) grows() int64 {
-	n := len(s.gap) + len(s.span) + len(s.short)
-	for i := range s.ch {
-		c := &s.ch[i]
-		n += len(c.nan) + len(c.min) + len(c.max) + len(c.mean) + len(c.rms) + len(c.first) + len(c.end)
-	}
-	size := s.size()
-	return max(2*int64(n)-size, 0) + size - s.held
-}
+func (s *sheet) grows() int64 { return max(2*int64(s.n)*s.row-s.held, 0) }
+
+// roundUp is the least power of two that is not below n.
+func roundUp(n int) int { return 1 << bits.Len(uint(n-1)) }
 
 // page makes the page of a sheet's spans.
 func (k *packer) page(s *sheet, g *guess) ([]byte, error) {

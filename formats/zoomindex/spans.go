@@ -164,6 +164,7 @@ func (x *Builder) joined(t *trackIndex, k int) error {
 	}
 	if j.l.total++; !j.l.given {
 		j.l.sheet.add(j.entry, j.exit, n, j.st)
+		x.grown(j.l)
 	}
 	up := t.joins[k+1]
 	if up.n > 0 && (up.full(n) || t.pace(k+1).gap(float64(j.entry)-float64(up.exit))) {
@@ -237,6 +238,7 @@ func (x *Builder) pushAt(t *trackIndex, i int, entry, exit, n int64, st []stat, 
 		}
 		if l.total++; !l.given {
 			l.sheet.add(entry, exit, n, st)
+			x.grown(l)
 		}
 		switch {
 		case !l.full:

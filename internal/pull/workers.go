@@ -1,5 +1,7 @@
 package pull
 
+import "github.com/farread/farread/internal/par"
+
 // enqueue puts a window into the queue of the workers, and starts a worker while there
 // are fewer than Parallel-1. If the queue is full, or Parallel is 1, this goroutine
 // reads and takes a window itself: the one that waited longest.
@@ -28,21 +30,15 @@ func (s *spread[T]) enqueue(w *Window[T]) error {
 		s.spawned = true
 		s.ensureGroup()
 		s.g.Go(s.work)
-		offer()
+		par.Offer() // a short read is over before another processor takes it of itself
 	case s.idle.Load() > 0:
-		offer()
+		par.Offer() // a short read is over before another processor takes it of itself
 	}
 	if first == nil {
 		return nil
 	}
 	return s.takeInline(first, false)
 }
-
-// offer makes another processor run the goroutine that was started or woken last. The
-// scheduler keeps this goroutine for the current processor, whose own goroutine may
-// block at once, and other processors may take it only after 50 us or more: a short
-// read is over by then. An empty goroutine replaces it in that place.
-func offer() { go func() {}() }
 
 // work reads and takes windows of the queue until the queue is closed and
 // empty.
