@@ -106,7 +106,8 @@ type Writer struct {
 	sum      Summary
 	sinkOut  Block
 	between  Interleaver // Sink as an Interleaver, nil if it is not one
-	blocks   BlockSink   // Sink as a BlockSink, nil if it is not one
+	add      func(track int32, payload ...[]byte) (int64, error)
+	blocks   BlockSink // Sink as a BlockSink, nil if it is not one
 }
 
 // A TrackWriter takes the values of one track; see WriteSamples and WriteSamplesAt.
@@ -128,6 +129,7 @@ func NewWriter(w io.Writer, o WriteOptions) (*Writer, error) {
 	slices.SortStableFunc(o.Tracks, func(a, b Track) int { return cmp.Compare(a.Number, b.Number) })
 	z := &Writer{out: w, o: o, pieces: make([]piece, 1), pieceAt: pieceValues}
 	z.between, _ = o.Sink.(Interleaver)
+	z.add = z.addPacket // once, not for each flush
 	z.blocks, _ = o.Sink.(BlockSink)
 	for i := range o.Tracks {
 		t := &o.Tracks[i]
@@ -346,7 +348,7 @@ func (w *Writer) flush() error {
 	if err := w.drainFull(); err != nil || w.between == nil {
 		return err
 	}
-	return w.between.Between(w.addPacket)
+	return w.between.Between(w.add)
 }
 
 // drainFull writes the collected bytes to the output if they are at least

@@ -1,6 +1,8 @@
 package zoomindex
 
 import (
+	"slices"
+
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomcache"
 	"github.com/farread/farread/internal/par"
@@ -39,11 +41,12 @@ type batch struct {
 	runs    []*windowRun
 	running int
 	last    []int // of each track the number of its last run, from 1, that may go on
+	_       cacheLine
 }
 
 // A windowRun has the bins of windows of a track that follow each other.
 type windowRun struct {
-	t     *trackIndex
+	track int // its place
 	entry int64
 	bands channels
 	n     int // windows
@@ -53,6 +56,7 @@ type windowRun struct {
 	// since nothing has to be known of what was so between them.
 	before int
 	flush  int
+	_      cacheLine
 }
 
 // next is where the next window of a run has to begin.
@@ -74,19 +78,30 @@ const (
 	eventFlush
 )
 
-// behind is the state of a Builder with WriteOptions.Behind.
+// behind is the state of a Builder that is not the goroutine's. Nothing of it lies in a cache
+// line with something that the goroutine writes, which would cost a round between the
+// processors for each window.
 type behind struct {
-	on    bool   // calls go into fill
-	fill  *batch // what comes in
-	busy  *batch // what the goroutine takes; nil: there is none
-	free  *batch
-	apart apart
-	room  int64 // by how much pages may grow in what is not taken yet
-	// For tests: batches that a goroutine took, and whether the pages have passed the bound
-	// meanwhile, which room excludes.
-	batches int
-	late    bool
+	_       cacheLine
+	on      bool   // calls go into fill
+	fill    *batch // what comes in
+	busy    *batch // what the goroutine takes; nil: there is none
+	free    *batch
+	tracks  []lookahead // by their places
+	apart   apart
+	room    int64 // by how much pages may grow in what is not taken yet
+	batches int   // for tests: those that a goroutine took
+	_       cacheLine
 }
+
+// lookahead is what is known of a track without the goroutine.
+type lookahead struct {
+	gaps bool
+	bins int // samples of the bins that are gathered before the goroutine takes them; 0: none are
+}
+
+// A cacheLine is as long as two lines of any processor here.
+type cacheLine [128]byte
 
 // queue notes a call, or returns false if it has to be done at once.
 func (x *Builder) queue(kind eventKind, w *zoomcache.Window, b *zoomcache.Block) (bool, error) {
@@ -137,16 +152,15 @@ func (x *Builder) keep(w *zoomcache.Window) *windowRun {
 	q.windows++
 	q.values += w.Values.N
 	q.growth += x.growth(w)
-	t := x.track(w.Track.Number)
-	if t != nil && t.ahead > 0 {
-		if r := q.run(t, w); r != nil && r.bands.add(&w.Values, &x.behind.apart) {
+	if i, ok := slices.BinarySearch(x.numbers, w.Track.Number); ok && x.behind.tracks[i].bins > 0 {
+		if r := q.run(i, x.behind.tracks[i].bins, w); r != nil && r.bands.add(&w.Values, &x.behind.apart) {
 			if r.flush != q.flush {
 				r.flush, r.before = q.flush, r.n
 			}
 			r.n++
 			return r
 		}
-		q.last[t.number] = 0
+		q.last[i] = 0
 	}
 	if q.copied == len(q.copies) {
 		q.copies = append(q.copies, zoomcache.Window{})
@@ -156,15 +170,15 @@ func (x *Builder) keep(w *zoomcache.Window) *windowRun {
 	return nil
 }
 
-// run is the run that a window of a track may go on with, or begins. It is nil if the window
-// needs a copy.
-func (q *batch) run(t *trackIndex, w *zoomcache.Window) *windowRun {
+// run is the run that a window of a track may go on with, or begins, with bins of size. It is
+// nil if the window needs a copy.
+func (q *batch) run(track, size int, w *zoomcache.Window) *windowRun {
 	width := w.Track.Codec.Width()
 	n := w.Values.N / width
 	if n == 0 || !even(w, n) {
 		return nil
 	}
-	if k := q.last[t.number]; k > 0 {
+	if k := q.last[track]; k > 0 {
 		if r := q.runs[k-1]; r.next() == w.Entry && r.bands[0].n == n {
 			return r
 		}
@@ -174,9 +188,9 @@ func (q *batch) run(t *trackIndex, w *zoomcache.Window) *windowRun {
 	}
 	r := q.runs[q.running]
 	q.running++
-	q.last[t.number] = q.running
-	*r = windowRun{t: t, entry: w.Entry, bands: r.bands}
-	r.bands.begin(w.Values.Kind, width, t.ahead, n)
+	q.last[track] = q.running
+	*r = windowRun{track: track, entry: w.Entry, bands: r.bands}
+	r.bands.begin(w.Values.Kind, width, size, n)
 	return r
 }
 
@@ -200,13 +214,16 @@ func copyWindow(to, w *zoomcache.Window) {
 // whether it is so of all.
 func (x *Builder) lookAhead() bool {
 	all := true
+	list := x.behind.tracks[:0]
 	for _, t := range x.tracks {
-		t.ahead = 0
+		l := lookahead{gaps: t.gaps}
 		if live := t.finest(); live != nil && !t.gaps && !loses(t.t) && !x.stats && columnar(t.t.Codec.Kind, live.size) {
-			t.ahead = int(live.size)
+			l.bins = int(live.size)
 		}
-		all = all && t.ahead > 0
+		list = append(list, l)
+		all = all && l.bins > 0
 	}
+	x.behind.tracks = list
 	return all
 }
 
@@ -324,7 +341,7 @@ func (x *Builder) take(q *batch) error {
 			x.summary(&e.block)
 		case eventFlush:
 			x.grace = 0
-			x.behind.late = x.behind.late || x.held() > x.o.MaxMemory
+			x.late = x.late || x.held() > x.o.MaxMemory
 		}
 		if err != nil {
 			return err
@@ -338,7 +355,7 @@ func (x *Builder) take(q *batch) error {
 func (x *Builder) takeRun(q *batch, r *windowRun) error {
 	i := r.seen
 	r.seen++
-	t := r.t
+	t := x.tracks[r.track]
 	if t.out {
 		return nil
 	}
@@ -383,7 +400,7 @@ func (x *Builder) growth(w *zoomcache.Window) int64 {
 	key := int64(max(keyWidth(w.Values.Kind), keyWidth(indexKind(w.Track.Codec))))
 	span := mostSpan + 6 + width*(mostChannel+4*key)
 	all := 4 * span // of levels, two a window
-	if t := x.track(w.Track.Number); t != nil && !t.gaps {
+	if i, ok := slices.BinarySearch(x.numbers, w.Track.Number); ok && !x.behind.tracks[i].gaps {
 		size := int64(rawView)
 		if key > 0 {
 			size = max(rawView/(key*width), 1)

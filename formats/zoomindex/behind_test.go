@@ -90,7 +90,7 @@ func TestBehind(t *testing.T) {
 			if c.behind && x.behind.batches == 0 {
 				t.Error("it was never behind")
 			}
-			if x.behind.late {
+			if x.late {
 				t.Error("the pages took more memory than was foreseen")
 			}
 		})

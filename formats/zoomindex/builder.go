@@ -68,58 +68,59 @@ const defaultIndexMemory = 24 << 20
 // first or last offsets than their samples.
 type Builder struct {
 	o       WriteOptions
+	tracks  []*trackIndex // ascending numbers
+	numbers []int32
+	decoded bool     // windows already have the samples as readers of the file get them
+	against *against // an index to compare pages with, instead of keeping them
+	long    int64    // size from which a list of packets is long
+	stats   bool     // for tests: no columns
+	behind  behind
 	b       index.Builder
 	k       packer
-	tracks  []*trackIndex // ascending numbers
-	coarse  int           // number of finest bins and levels that were given up
-	sheets  int64         // memory of unfinished pages
-	decoded bool          // windows already have the samples as readers of the file get them
-	spilled int64         // bytes of index packets written so far
-	against *against      // an index to compare pages with, instead of keeping them
-	long    int64         // size from which a list of packets is long
-	whole   []stat        // stats of a window
-	fine    []stat        // stats of its bins
-	bands   channels      // or columns of them
+	coarse  int      // number of finest bins and levels that were given up
+	sheets  int64    // memory of unfinished pages
+	spilled int64    // bytes of index packets written so far
+	whole   []stat   // stats of a window
+	fine    []stat   // stats of its bins
+	bands   channels // or columns of them
 	part    channels
 	parts   partsRoom
 	apart   apart
-	stats   bool   // for tests: no columns
 	marks   marks  // what was so in front of the last flush
 	note    []byte // page of sectionState
 	grace   int64  // memory that the pages may take until the next Between
-	behind  behind
+	late    bool   // for tests: the pages have passed the bound behind the Writer, which behind.room excludes
 }
 
 // A trackIndex gathers the index of one track.
 type trackIndex struct {
-	t      *zoomcache.Track
-	number int  // place among the tracks
-	out    bool // the track has no section in the index
-	any    bool
-	shown  bool  // the window of the next packet
-	last   int64 // offset so far
-	gaps   bool  // spans end at gaps: true at variable rate, except in older indexes
-	joins  []*joiner
-	bins   []*levelIndex
-	level  []*levelIndex // levels from 1 on
-	runs   *index.SectionBuilder
-	check  *cursor // compares runs with an existing index
-	place  *placeCheck
-	guess  guess
-	run    []packetRun
-	at     places    // stretches of all packets
-	end    packetRun // the last packet
-	seen   int64     // packets in pages
-	ahead  int       // samples of the bins that are gathered before the goroutine takes them; 0: none are
-	page   int       // number of spans in a page
-	full   int       // number of packets in a page
-	ints   []int64
-	f32    []float32
-	f64    []float64
-	count  zoomcache.TrackCount // totals of all blocks
-	was    trackState           // what was so in front of flush gen, without levels
-	gen    int
-	sums   []sumMark // the last summary of each level of the file
+	t     *zoomcache.Track
+	out   bool // the track has no section in the index
+	any   bool
+	shown bool  // the window of the next packet
+	last  int64 // offset so far
+	gaps  bool  // spans end at gaps: true at variable rate, except in older indexes
+	joins []*joiner
+	bins  []*levelIndex
+	level []*levelIndex // levels from 1 on
+	runs  *index.SectionBuilder
+	check *cursor // compares runs with an existing index
+	place *placeCheck
+	guess guess
+	run   []packetRun
+	at    places    // stretches of all packets
+	end   packetRun // the last packet
+	seen  int64     // packets in pages
+	ahead int       // samples of the bins that are gathered before the goroutine takes them; 0: none are
+	page  int       // number of spans in a page
+	full  int       // number of packets in a page
+	ints  []int64
+	f32   []float32
+	f64   []float64
+	count zoomcache.TrackCount // totals of all blocks
+	was   trackState           // what was so in front of flush gen, without levels
+	gen   int
+	sums  []sumMark // the last summary of each level of the file
 }
 
 // NewBuilder makes a Builder for a file with these tracks, those of its
@@ -144,8 +145,8 @@ func NewBuilder(tracks []zoomcache.Track, o WriteOptions) *Builder {
 	}
 	x.long = tailOfRuns / int64(max(len(x.tracks), 1))
 	slices.SortStableFunc(x.tracks, func(a, b *trackIndex) int { return cmp.Compare(a.t.Number, b.t.Number) })
-	for i, t := range x.tracks {
-		t.number = i
+	for _, t := range x.tracks {
+		x.numbers = append(x.numbers, t.t.Number)
 	}
 	return x
 }
@@ -156,7 +157,7 @@ const (
 )
 
 func (x *Builder) track(number int32) *trackIndex {
-	i, ok := slices.BinarySearchFunc(x.tracks, number, func(t *trackIndex, n int32) int { return cmp.Compare(t.t.Number, n) })
+	i, ok := slices.BinarySearch(x.numbers, number)
 	if !ok {
 		return nil
 	}

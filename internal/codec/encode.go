@@ -11,13 +11,22 @@ import (
 // It keeps the tables of the codecs that it met: one for each goroutine, not
 // for concurrent use.
 type Encoder struct {
-	blosclz bloscLZEncoder
-	lz4     lz4Encoder
-	lz4lib  lz4.CompressorCCompat
-	lz4hc   lz4HCEncoder
-	lz4dict lz4DictEncoder
+	// Their tables take 540 KiB together, so each is made when it is first needed.
+	blosclz *bloscLZEncoder
+	lz4     *lz4Encoder
+	lz4lib  *lz4.CompressorCCompat
+	lz4hc   *lz4HCEncoder
+	lz4dict *lz4DictEncoder
 	zlib    zlibEncoder
-	zstd    zstdEncoder
+	zstd    *zstdEncoder
+}
+
+// made returns what p points at, which it makes if there is nothing.
+func made[T any](p **T) *T {
+	if *p == nil {
+		*p = new(T)
+	}
+	return *p
 }
 
 // Encode writes src as one stream of the codec to dst and returns its length.
@@ -44,13 +53,13 @@ func (e *Encoder) Encode(id ID, level int, dst, src, dict []byte) (int, error) {
 	dst = dst[:len(dst):len(dst)]
 	switch id {
 	case BloscLZ:
-		return e.blosclz.encode(level, dst, src), nil
+		return made(&e.blosclz).encode(level, dst, src), nil
 	case LZ4, LZ4HC:
 		return e.encodeLZ4(id, level, dst, src, dict)
 	case Zlib:
 		return e.zlib.encode(level, dst, src)
 	case Zstd:
-		return e.zstd.encode(level, dst, src, dict)
+		return made(&e.zstd).encode(level, dst, src, dict)
 	case Snappy:
 		return 0, fmt.Errorf("%v is only read: %w", id, ErrUnsupported)
 	}
@@ -60,9 +69,9 @@ func (e *Encoder) Encode(id ID, level int, dst, src, dict []byte) (int, error) {
 func (e *Encoder) encodeLZ4(id ID, level int, dst, src, dict []byte) (n int, err error) {
 	switch {
 	case id == LZ4HC:
-		return e.lz4hc.encode(level, dst, src, dict), nil
+		return made(&e.lz4hc).encode(level, dst, src, dict), nil
 	case len(dict) != 0:
-		return e.lz4dict.encode(dst, src, dict), nil
+		return made(&e.lz4dict).encode(dst, src, dict), nil
 	case len(src) == 0:
 		if len(dst) == 0 {
 			return 0, nil
@@ -70,10 +79,11 @@ func (e *Encoder) encodeLZ4(id ID, level int, dst, src, dict []byte) (n int, err
 		dst[0] = 0
 		return 1, nil
 	case len(src) <= lz4SmallMax || lz4Kernelled(len(src)):
-		return e.lz4.encode(10-level, dst, src), nil // levels as in c-blosc2
+		return made(&e.lz4).encode(10-level, dst, src), nil // levels as in c-blosc2
 	}
-	e.lz4lib.Acceleration = 10 - level
-	n, err = e.lz4lib.CompressBlock(src, dst)
+	lib := made(&e.lz4lib)
+	lib.Acceleration = 10 - level
+	n, err = lib.CompressBlock(src, dst)
 	if errors.Is(err, lz4.ErrInvalidSourceShortBuffer) {
 		return 0, nil
 	}
