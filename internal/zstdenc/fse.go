@@ -1,7 +1,6 @@
 package zstdenc
 
 import (
-	"encoding/binary"
 	"math/bits"
 )
 
@@ -16,7 +15,7 @@ func (q bitQueue) add(v uint64, n uint) bitQueue { return bitQueue{q.v | v<<(q.n
 
 // flush leaves less than 8 bits. It writes up to 8 bytes.
 func (q bitQueue) flush(p []byte, at int) (bitQueue, int) {
-	binary.LittleEndian.PutUint64(p[at:], q.v)
+	store64(p, at, q.v)
 	return bitQueue{q.v >> (q.n &^ 7 & 63), q.n & 7}, at + int(q.n>>3)
 }
 

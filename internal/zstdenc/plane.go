@@ -91,7 +91,7 @@ func (z *plane) find(src []byte) ([]sequence, []byte) {
 			offset = uint32(p-ref) + 3
 			rep, rep2 = p-ref, rep
 		}
-		for p > lit && ref > 0 && src[p-1] == src[ref-1] {
+		for p > lit && ref > 0 && load8(src, p-1) == load8(src, ref-1) {
 			p, ref = p-1, ref-1
 		}
 		m := alike8(src, p, ref)
@@ -100,7 +100,7 @@ func (z *plane) find(src []byte) ([]sequence, []byte) {
 		}
 		seqs[n] = sequence{lit: uint16(p - lit), match: uint16(m), offset: offset}
 		n++
-		*(*[16]byte)(lits[l:]) = *(*[16]byte)(src[lit:])
+		copy16(lits, l, src, lit)
 		if p-lit > 16 {
 			copy(lits[l+16:], src[lit+16:p])
 		}

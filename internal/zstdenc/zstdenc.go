@@ -10,8 +10,6 @@
 // When the library is as fast, this package goes.
 package zstdenc
 
-import "encoding/binary"
-
 // The lengths of inputs. A frame of a shorter one is rarely shorter than what it holds; a
 // position has 16 bits.
 const (
@@ -67,6 +65,3 @@ func finish(dst, p, src []byte, head, end int) int {
 	p[head], p[head+1], p[head+2] = byte(block), byte(block>>8), byte(block>>16)
 	return copy(dst, p[:end])
 }
-
-func load64(p []byte, i int) uint64 { return binary.LittleEndian.Uint64(p[i:]) }
-func load32(p []byte, i int) uint32 { return binary.LittleEndian.Uint32(p[i:]) }
