@@ -20,9 +20,11 @@ import (
 const (
 	// batchValues is how many values are worth a goroutine: about 300 us of work.
 	batchValues = 128 << 10
+	// binValues is how many values are as much work as a bin that is gathered already.
+	binValues = 24
 	// mostValues and mostWindows are how many are kept: a longer flush is done at once.
 	mostValues  = 2 * batchValues
-	mostWindows = 320
+	mostWindows = 1024
 )
 
 // A batch is what a Builder is told between two flushes, or several.
@@ -150,7 +152,6 @@ func (x *Builder) keep(w *zoomcache.Window) *windowRun {
 		q.ended = false
 	}
 	q.windows++
-	q.values += w.Values.N
 	q.growth += x.growth(w)
 	if i, ok := slices.BinarySearch(x.numbers, w.Track.Number); ok && x.behind.tracks[i].bins > 0 {
 		if r := q.run(i, x.behind.tracks[i].bins, w); r != nil && r.bands.add(&w.Values, &x.behind.apart) {
@@ -158,6 +159,7 @@ func (x *Builder) keep(w *zoomcache.Window) *windowRun {
 				r.flush, r.before = q.flush, r.n
 			}
 			r.n++
+			q.values += binValues * r.bands[0].per * len(r.bands)
 			return r
 		}
 		q.last[i] = 0
@@ -165,6 +167,7 @@ func (x *Builder) keep(w *zoomcache.Window) *windowRun {
 	if q.copied == len(q.copies) {
 		q.copies = append(q.copies, zoomcache.Window{})
 	}
+	q.values += w.Values.N
 	copyWindow(&q.copies[q.copied], w)
 	q.copied++
 	return nil
