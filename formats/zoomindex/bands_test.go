@@ -125,7 +125,7 @@ func TestBandsFile(t *testing.T) {
 			if racetest.On && (width != 2 || kind == zoomcache.F32) {
 				continue
 			}
-			v := bandsNoise(150_000)
+			v := bandsNoise(75_000)
 			v.F64[len(v.F64)/2] = math.NaN() // a window without columns
 			want, _ := writeBands(t, kind, width, v, WriteOptions{}, true)
 			if got, _ := writeBands(t, kind, width, v, WriteOptions{}, false); !bytes.Equal(got, want) {
@@ -172,6 +172,7 @@ func writeBands(t *testing.T, kind zoomcache.Kind, width int, v *zoomcache.Value
 	var out bytes.Buffer
 	x := NewBuilder(tracks, o)
 	x.stats = stats
+	x.behind.worth = 16 << 10
 	w, err := zoomcache.NewWriter(&out, zoomcache.WriteOptions{Tracks: tracks, Watermark: 1024, Sink: x})
 	if err != nil {
 		t.Fatal(err)

@@ -92,6 +92,7 @@ type behind struct {
 	tracks  []lookahead // by their places
 	apart   apart
 	room    int64 // by how much pages may grow in what is not taken yet
+	worth   int   // batchValues, or less for tests
 	batches int   // for tests: those that a goroutine took
 	_       cacheLine
 }
@@ -237,7 +238,7 @@ func (x *Builder) flushed() (queued bool, err error) {
 	}
 	d := &x.behind
 	q := d.fill
-	if q.values < batchValues && q.windows < mostWindows/2 {
+	if q.values < d.worth && q.windows < mostWindows/2 {
 		return true, nil
 	}
 	if d.running() && q.values <= mostValues*3/4 && q.windows <= mostWindows*3/4 {

@@ -49,6 +49,7 @@ func TestBehind(t *testing.T) {
 			write := func(behind bool) ([]byte, *Builder) {
 				var out bytes.Buffer
 				x := NewBuilder(c.tracks, WriteOptions{MaxMemory: c.memory, Behind: behind})
+				x.behind.worth = 16 << 10
 				w, err := zoomcache.NewWriter(&out, zoomcache.WriteOptions{Tracks: c.tracks, Watermark: -1, Sink: x})
 				if err != nil {
 					t.Fatal(err)

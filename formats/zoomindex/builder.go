@@ -129,7 +129,7 @@ func NewBuilder(tracks []zoomcache.Track, o WriteOptions) *Builder {
 	if o.MaxMemory <= 0 {
 		o.MaxMemory = defaultIndexMemory
 	}
-	x := &Builder{o: o}
+	x := &Builder{o: o, behind: behind{worth: batchValues}}
 	row := 0 // bytes of one span of each track
 	for i := range tracks {
 		c := tracks[i].Codec
@@ -474,10 +474,11 @@ func (x *Builder) last(t *trackIndex) error {
 	if err := x.rise(t); err != nil {
 		return err
 	}
-	for _, l := range slices.Concat(t.bins, t.level) {
-		if err := x.flush(l); err != nil {
-			return err
-		}
+	list := slices.Concat(t.bins, t.level)
+	if err := x.flushAll(list); err != nil {
+		return err
+	}
+	for _, l := range list {
 		l.sheet = nil
 	}
 	return x.flushRuns(t)

@@ -22,6 +22,7 @@ import (
 type packer struct {
 	raw   []byte
 	parts []int // ends of the parts of raw
+	core  []byte
 	out   bitWriter
 	w     *flate.Writer
 	count [symbols]uint32
