@@ -97,7 +97,7 @@ func zoomRow[T zoomcache.Value](ctx context.Context, b *bench, p *python, kind z
 			return nil
 		}
 	}
-	d, err := b.finer().interleave(ctx, ours, onCPU(indexed(false)), timed(indexed(true)), p.side(&w, "bins", raw, dtype, strconv.Itoa(zoomBin), strconv.Itoa(reps)))
+	d, err := b.finer().best(ctx, ours, onCPU(indexed(false)), timed(indexed(true)), p.side(&w, "bins", raw, dtype, strconv.Itoa(zoomBin), strconv.Itoa(reps)))
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func zoomRecording(ctx context.Context, b *bench, peer string, channels, rate, s
 			return err
 		}
 	}
-	d, err := b.interleave(ctx, onCPU(ours(&out, zoom.WriteOptions{Parallel: 1})), onCPU(ours(&bare, zoom.WriteOptions{Parallel: 1, NoIndex: true})), timed(ours(&fast, zoom.WriteOptions{})), theirs)
+	d, err := b.best(ctx, onCPU(ours(&out, zoom.WriteOptions{Parallel: 1})), onCPU(ours(&bare, zoom.WriteOptions{Parallel: 1, NoIndex: true})), timed(ours(&fast, zoom.WriteOptions{})), theirs)
 	if err != nil {
 		return nil, err
 	}

@@ -138,9 +138,18 @@ func (ch channels) join(step int) {
 }
 
 func (b *bands) gatherI16(at int, v []int16) {
-	for i := range b.per {
-		x := sums.I16(v[i*b.size : min((i+1)*b.size, len(v))])
-		b.lo[at+i], b.hi[at+i], b.sum[at+i], b.sq[at+i] = int64(x.Lo), int64(x.Hi), float64(x.Sum), float64(x.Squares)
+	var some [16]sums.Small16
+	whole := len(v) / b.size
+	for i := 0; i < b.per; {
+		n := sums.BinsI16(some[:min(len(some), max(whole-i, 0))], v[i*b.size:], b.size)
+		if n == 0 {
+			n, some[0] = 1, sums.I16(v[i*b.size:min((i+1)*b.size, len(v))])
+		}
+		for k := range some[:n] {
+			x := &some[k]
+			b.lo[at+i+k], b.hi[at+i+k], b.sum[at+i+k], b.sq[at+i+k] = int64(x.Lo), int64(x.Hi), float64(x.Sum), float64(x.Squares)
+		}
+		i += n
 	}
 	b.ends(intKey(v[0], 2, true), intKey(v[len(v)-1], 2, true))
 }

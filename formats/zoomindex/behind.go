@@ -30,8 +30,8 @@ const (
 // A batch is what a Builder is told between two flushes, or several.
 type batch struct {
 	list    []event
-	windows int // in the list
-	values  int
+	windows int        // in the list
+	values  int        // of windows that were copied, and binValues for each bin of others
 	growth  int64      // by how much pages may grow for the windows
 	flush   int        // number of the flush that the last window belongs to, from 1
 	ended   bool       // that flush has ended
@@ -112,22 +112,20 @@ func (x *Builder) queue(kind eventKind, w *zoomcache.Window, b *zoomcache.Block)
 	if !d.on {
 		return false, nil
 	}
-	q := d.fill
+	q, grows := d.fill, int64(0)
 	switch kind {
 	case eventWindow:
-		d.room -= x.growth(w)
+		grows = x.growth(w)
 	case eventPacket:
-		d.room -= mostRun
+		grows = mostRun
 	case eventSummary, eventFlush:
 	}
+	d.room -= grows
 	if d.room < 0 && d.busy != nil { // less may be held than was feared
 		if err := x.wait(); err != nil {
 			return false, err
 		}
-		d.room = x.spare(q.values+mostValues, q.windows+mostWindows) - q.growth - int64(len(q.list))*mostRun
-		if w != nil {
-			d.room -= x.growth(w)
-		}
+		d.room = x.spare(q.values+mostValues, q.windows+mostWindows) - q.growth - int64(len(q.list))*mostRun - grows
 	}
 	if d.room < 0 || w != nil && (q.values+w.Values.N > mostValues || q.windows == mostWindows) {
 		return false, x.settle()
@@ -135,6 +133,7 @@ func (x *Builder) queue(kind eventKind, w *zoomcache.Window, b *zoomcache.Block)
 	e := event{kind: kind}
 	switch {
 	case w != nil:
+		q.growth += grows
 		e.run = x.keep(w)
 	case b != nil:
 		e.block = *b
@@ -153,7 +152,6 @@ func (x *Builder) keep(w *zoomcache.Window) *windowRun {
 		q.ended = false
 	}
 	q.windows++
-	q.growth += x.growth(w)
 	if i, ok := slices.BinarySearch(x.numbers, w.Track.Number); ok && x.behind.tracks[i].bins > 0 {
 		if r := q.run(i, x.behind.tracks[i].bins, w); r != nil && r.bands.add(&w.Values, &x.behind.apart) {
 			if r.flush != q.flush {
@@ -417,7 +415,7 @@ func (x *Builder) growth(w *zoomcache.Window) int64 {
 }
 
 // spare is by how much the pages may grow before they reach the bound, while no more than
-// that many values and windows come: without what the unfinished pages have, what those
+// that many values, as batches count them, and windows come: without what the unfinished pages have, what those
 // sections set aside that may get a page, and the directory.
 func (x *Builder) spare(values, windows int) int64 {
 	left := x.o.MaxMemory - x.held() - mostGrowth
@@ -443,7 +441,7 @@ func (x *Builder) spare(values, windows int) int64 {
 			section(t.runs)
 		}
 		for _, l := range t.bins {
-			level(t, l, values/int(l.size)+windows) // a window ends with a short one
+			level(t, l, values/min(int(l.size), binValues)+windows) // a window ends with a short one
 		}
 		for i, l := range t.level {
 			level(t, l, windows>>i+2)

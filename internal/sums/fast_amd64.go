@@ -16,6 +16,11 @@ func kernelSmalls(v []int16) (s Small16) {
 	return s
 }
 
+func kernelSmallBins(dst []Small16, v []int16, size int) int {
+	smallBinsAVX2((*byte)(unsafe.Pointer(&dst[0])), &v[0], size, len(dst)) //nolint:gosec // memory of structs that have what the kernel stores
+	return len(dst)
+}
+
 func kernelWrapped(v []int16) (s Small16) {
 	wrappedAVX2((*byte)(unsafe.Pointer(&s)), &v[0], len(v)) //nolint:gosec // memory of a struct that has what the kernel stores
 	return s

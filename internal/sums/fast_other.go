@@ -9,6 +9,8 @@ const fast = false
 
 func kernelSmalls([]int16) (s Small16) { return s }
 
+func kernelSmallBins([]Small16, []int16, int) int { return 0 }
+
 func kernelWrapped([]int16) (s Small16) { return s }
 
 func kernelWindows(*Windows, []float64, int, int) int { return 0 }

@@ -30,6 +30,10 @@ func TestOutside(t *testing.T) {
 				t.Fatal(a, b)
 			}
 			I16Wrapped(shorts)
+			for size := 16; size <= len(shorts); size += 7 {
+				BinsI16(make([]Small16, len(shorts)/size), shorts, size)
+				BinsI16(make([]Small16, len(shorts)/size), shorts[len(shorts)%size:], size)
+			}
 			dst := memory(t, 8*n)
 			checkSwapped(t, dst, shorts, BigEndian16(dst, shorts), 32)
 			checkSwapped(t, dst, v, BigEndian64(dst, v), 8)

@@ -41,6 +41,15 @@ func I16(v []int16) Small16 {
 	return s
 }
 
+// BinsI16 is I16 for as many bins of size numbers as dst has, which v begins with. It returns how
+// many of them it took: all, or none if there is no kernel for such.
+func BinsI16(dst []Small16, v []int16, size int) int {
+	if !fast || size < step16 || size > most16 || len(dst) == 0 {
+		return 0
+	}
+	return kernelSmallBins(dst, v[:len(dst)*size], size)
+}
+
 // I16Wrapped is I16 with squares that are cut to 16 bits before they are added.
 func I16Wrapped(v []int16) Small16 {
 	s := Small16{Lo: v[0], Hi: v[0]}

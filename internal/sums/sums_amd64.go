@@ -24,6 +24,11 @@ func swap8AVX2(dst *byte, src *byte, n int)
 //go:noescape
 func smallsAVX2(out *byte, v *int16, n int)
 
+// sums up so many bins of size numbers each, from 16 to 2^18.
+//
+//go:noescape
+func smallBinsAVX2(out *byte, v *int16, size int, bins int)
+
 // sums up n numbers, a positive multiple of 16 and at most 2^18. Squares wrap.
 //
 //go:noescape

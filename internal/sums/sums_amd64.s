@@ -259,6 +259,155 @@ DATA ones<>+28(SB)/2, $0x0001
 DATA ones<>+30(SB)/2, $0x0001
 GLOBL ones<>(SB), RODATA|NOPTR, $32
 
+// func smallBinsAVX2(out *byte, v *int16, size int, bins int)
+// Requires: AVX, AVX2
+TEXT ·smallBinsAVX2(SB), NOSPLIT, $0-32
+	MOVQ     out+0(FP), AX
+	MOVQ     v+8(FP), CX
+	MOVQ     size+16(FP), DX
+	MOVQ     bins+24(FP), BX
+	VMOVDQU  ones2<>+0(SB), Y0
+	VPCMPEQD Y1, Y1, Y1
+	VPSRLQ   $0x20, Y1, Y1
+	MOVQ     DX, SI
+	ANDQ     $0x0f, SI
+	LEAQ     some<>+0(SB), DI
+	VMOVDQU  (DI)(SI*2), Y2
+
+bin:
+	VMOVDQU (CX), Y3
+	VMOVDQA Y3, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	MOVQ    DX, DI
+	SHRQ    $0x04, DI
+
+vectors:
+	VMOVDQU  (CX), Y8
+	ADDQ     $0x00000020, CX
+	VPMINSW  Y8, Y3, Y3
+	VPMAXSW  Y8, Y4, Y4
+	VPMADDWD Y0, Y8, Y9
+	VPADDD   Y9, Y5, Y5
+	VPMADDWD Y8, Y8, Y9
+	VPSRLQ   $0x20, Y9, Y8
+	VPAND    Y1, Y9, Y9
+	VPADDQ   Y9, Y6, Y6
+	VPADDQ   Y8, Y7, Y7
+	SUBQ     $0x00000001, DI
+	JNZ      vectors
+	TESTQ    SI, SI
+	JZ       whole
+	LEAQ     (CX)(SI*2), CX
+	VMOVDQU  -32(CX), Y8
+	VPMINSW  Y8, Y3, Y3
+	VPMAXSW  Y8, Y4, Y4
+	VPAND    Y2, Y8, Y8
+	VPMADDWD Y0, Y8, Y9
+	VPADDD   Y9, Y5, Y5
+	VPMADDWD Y8, Y8, Y9
+	VPSRLQ   $0x20, Y9, Y8
+	VPAND    Y1, Y9, Y9
+	VPADDQ   Y9, Y6, Y6
+	VPADDQ   Y8, Y7, Y7
+
+whole:
+	VEXTRACTI128 $0x01, Y3, X8
+	VPMINSW      X8, X3, X8
+	VPCMPEQW     X3, X3, X3
+	VPSLLW       $0x0f, X3, X3
+	VPXOR        X3, X8, X8
+	VPHMINPOSUW  X8, X8
+	VPXOR        X3, X8, X8
+	VPEXTRW      $0x00, X8, DI
+	MOVW         DI, (AX)
+	VEXTRACTI128 $0x01, Y4, X3
+	VPMAXSW      X3, X4, X3
+	VPCMPEQW     X4, X4, X4
+	VPXOR        X4, X3, X3
+	VPCMPEQW     X4, X4, X4
+	VPSLLW       $0x0f, X4, X4
+	VPXOR        X4, X3, X3
+	VPHMINPOSUW  X3, X3
+	VPXOR        X4, X3, X3
+	VPCMPEQW     X4, X4, X4
+	VPXOR        X4, X3, X3
+	VPEXTRW      $0x00, X3, DI
+	MOVW         DI, 2(AX)
+	VPADDQ       Y6, Y7, Y6
+	VPMOVSXDQ    X5, Y3
+	VEXTRACTI128 $0x01, Y5, X4
+	VPMOVSXDQ    X4, Y4
+	VPADDQ       Y3, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X3
+	VPADDQ       X4, X3, X3
+	VPSHUFD      $0xee, X3, X4
+	VPADDQ       X4, X3, X3
+	VMOVQ        X3, 8(AX)
+	VEXTRACTI128 $0x01, Y6, X3
+	VPADDQ       X6, X3, X3
+	VPSHUFD      $0xee, X3, X4
+	VPADDQ       X4, X3, X3
+	VMOVQ        X3, 16(AX)
+	ADDQ         $0x00000018, AX
+	SUBQ         $0x01, BX
+	JNZ          bin
+	VZEROUPPER
+	RET
+
+DATA some<>+0(SB)/2, $0x0000
+DATA some<>+2(SB)/2, $0x0000
+DATA some<>+4(SB)/2, $0x0000
+DATA some<>+6(SB)/2, $0x0000
+DATA some<>+8(SB)/2, $0x0000
+DATA some<>+10(SB)/2, $0x0000
+DATA some<>+12(SB)/2, $0x0000
+DATA some<>+14(SB)/2, $0x0000
+DATA some<>+16(SB)/2, $0x0000
+DATA some<>+18(SB)/2, $0x0000
+DATA some<>+20(SB)/2, $0x0000
+DATA some<>+22(SB)/2, $0x0000
+DATA some<>+24(SB)/2, $0x0000
+DATA some<>+26(SB)/2, $0x0000
+DATA some<>+28(SB)/2, $0x0000
+DATA some<>+30(SB)/2, $0x0000
+DATA some<>+32(SB)/2, $0xffff
+DATA some<>+34(SB)/2, $0xffff
+DATA some<>+36(SB)/2, $0xffff
+DATA some<>+38(SB)/2, $0xffff
+DATA some<>+40(SB)/2, $0xffff
+DATA some<>+42(SB)/2, $0xffff
+DATA some<>+44(SB)/2, $0xffff
+DATA some<>+46(SB)/2, $0xffff
+DATA some<>+48(SB)/2, $0xffff
+DATA some<>+50(SB)/2, $0xffff
+DATA some<>+52(SB)/2, $0xffff
+DATA some<>+54(SB)/2, $0xffff
+DATA some<>+56(SB)/2, $0xffff
+DATA some<>+58(SB)/2, $0xffff
+DATA some<>+60(SB)/2, $0xffff
+DATA some<>+62(SB)/2, $0xffff
+GLOBL some<>(SB), RODATA|NOPTR, $64
+
+DATA ones2<>+0(SB)/2, $0x0001
+DATA ones2<>+2(SB)/2, $0x0001
+DATA ones2<>+4(SB)/2, $0x0001
+DATA ones2<>+6(SB)/2, $0x0001
+DATA ones2<>+8(SB)/2, $0x0001
+DATA ones2<>+10(SB)/2, $0x0001
+DATA ones2<>+12(SB)/2, $0x0001
+DATA ones2<>+14(SB)/2, $0x0001
+DATA ones2<>+16(SB)/2, $0x0001
+DATA ones2<>+18(SB)/2, $0x0001
+DATA ones2<>+20(SB)/2, $0x0001
+DATA ones2<>+22(SB)/2, $0x0001
+DATA ones2<>+24(SB)/2, $0x0001
+DATA ones2<>+26(SB)/2, $0x0001
+DATA ones2<>+28(SB)/2, $0x0001
+DATA ones2<>+30(SB)/2, $0x0001
+GLOBL ones2<>(SB), RODATA|NOPTR, $32
+
 // func wrappedAVX2(out *byte, v *int16, n int)
 // Requires: AVX, AVX2
 TEXT ·wrappedAVX2(SB), NOSPLIT, $0-24

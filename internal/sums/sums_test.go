@@ -60,6 +60,38 @@ func checkI16(t *testing.T, r *rand.Rand, n int, mask int16) {
 	}
 }
 
+// TestBinsI16: as many bins as there is room for, of any size.
+func TestBinsI16(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(5, 2))
+	for size := 1; size < 120; size++ {
+		for _, mask := range []int16{-1, 0x7fff, 3, -0x8000} {
+			checkBinsI16(t, r, size, 1+size%5, mask)
+		}
+	}
+	checkBinsI16(t, r, most16, 2, -0x8000)
+	checkBinsI16(t, r, most16+1, 1, -1)
+}
+
+func checkBinsI16(t *testing.T, r *rand.Rand, size, bins int, mask int16) {
+	t.Helper()
+	v := make([]int16, size*bins+size/2)
+	for i := range v {
+		v[i] = int16(r.Uint32())&mask | mask&-0x8000
+	}
+	got := make([]Small16, bins)
+	if n := BinsI16(got, v, size); n == 0 {
+		return
+	} else if n != bins {
+		t.Fatalf("%d bins of %d", n, bins)
+	}
+	for i := range got {
+		if want := I16(v[i*size:][:size]); got[i] != want {
+			t.Errorf("bin %d of %d numbers: %+v, want %+v", i, size, got[i], want)
+		}
+	}
+}
+
 func TestWindows(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))

@@ -19,6 +19,7 @@ func main() {
 		swap(width)
 	}
 	smalls()
+	smallBins()
 	wrapped()
 	windows()
 	bins()
@@ -169,23 +170,84 @@ func smalls() {
 	VPCMPEQD(low, low, low)
 	VPSRLQ(operand.Imm(32), low, low)
 	loop("smalls", n, vector/2, func() {
-		x, a, b := YMM(), YMM(), YMM()
+		x := YMM()
 		VMOVDQU(at(src, 0), x)
 		ADDQ(operand.U32(vector), src)
 		VPMINSW(x, lo, lo)
 		VPMAXSW(x, hi, hi)
-		VPMADDWD(ones, x, a)
-		VPADDD(a, acc[0], acc[0])
-		VPMADDWD(x, x, a) // up to 2^31, without a sign
-		VPSRLQ(operand.Imm(32), a, b)
-		VPAND(low, a, a)
-		VPADDQ(a, acc[1], acc[1])
-		VPADDQ(b, acc[2], acc[2])
+		addSmalls(x, ones, low, acc)
 	})
+	storeSmalls(out, lo, hi, acc)
+	end()
+}
+
+// addSmalls adds the numbers of x and their squares.
+func addSmalls(x, ones, low reg.VecVirtual, acc []reg.VecVirtual) {
+	a, b := YMM(), YMM()
+	VPMADDWD(ones, x, a)
+	VPADDD(a, acc[0], acc[0])
+	VPMADDWD(x, x, a) // up to 2^31, without a sign
+	VPSRLQ(operand.Imm(32), a, b)
+	VPAND(low, a, a)
+	VPADDQ(a, acc[1], acc[1])
+	VPADDQ(b, acc[2], acc[2])
+}
+
+// storeSmalls stores a Small16.
+func storeSmalls(out reg.Register, lo, hi reg.VecVirtual, acc []reg.VecVirtual) {
 	storeBounds16(out, lo, hi)
 	VPADDQ(acc[1], acc[2], acc[1])
 	total(out, 8, widen(acc[0]))
 	total(out, 16, acc[1])
+}
+
+// smallBins is smalls for bins that follow each other. What is left of a bin behind its last
+// whole vector is read with numbers in front of it, which change no bounds and are zeros in sums.
+func smallBins() {
+	begin("smallBinsAVX2", "func(out *byte, v *int16, size, bins int)",
+		"sums up so many bins of size numbers each, from 16 to 2^18.")
+	some := GLOBL("some", RODATA|NOPTR) // from word k on: 16-k zeros, then ones
+	for i := range 2 * vector / 2 {
+		DATA(2*i, operand.U16(uint16(i/16*math.MaxUint16)))
+	}
+	out, src, size, count := param("out"), param("v"), param("size"), param("bins")
+	ones := words("ones2", 1)
+	low, mask := YMM(), YMM()
+	VPCMPEQD(low, low, low)
+	VPSRLQ(operand.Imm(32), low, low)
+	rest, table := GP64(), GP64()
+	MOVQ(size, rest)
+	ANDQ(operand.Imm(15), rest)
+	LEAQ(some, table)
+	VMOVDQU(operand.Mem{Base: table, Index: rest, Scale: 2}, mask)
+	Label("bin")
+	lo, hi := bounds16(src)
+	acc := zeros(3)
+	n := GP64()
+	MOVQ(size, n)
+	SHRQ(operand.Imm(4), n)
+	loop("vectors", n, 1, func() {
+		x := YMM()
+		VMOVDQU(at(src, 0), x)
+		ADDQ(operand.U32(vector), src)
+		VPMINSW(x, lo, lo)
+		VPMAXSW(x, hi, hi)
+		addSmalls(x, ones, low, acc)
+	})
+	TESTQ(rest, rest)
+	JZ(operand.LabelRef("whole"))
+	LEAQ(operand.Mem{Base: src, Index: rest, Scale: 2}, src)
+	x := YMM()
+	VMOVDQU(at(src, -vector), x)
+	VPMINSW(x, lo, lo)
+	VPMAXSW(x, hi, hi)
+	VPAND(mask, x, x)
+	addSmalls(x, ones, low, acc)
+	Label("whole")
+	storeSmalls(out, lo, hi, acc)
+	ADDQ(operand.U32(24), out)
+	SUBQ(operand.Imm(1), count)
+	JNZ(operand.LabelRef("bin"))
 	end()
 }
 
