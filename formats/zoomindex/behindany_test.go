@@ -32,7 +32,7 @@ func TestBehindAnything(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 6))
 			var out bytes.Buffer
 			x := NewBuilder(tracks, WriteOptions{MaxMemory: memory, Behind: behind})
-			x.behind.worth = 16 << 10
+			x.behind.worth = 4 << 10
 			w, err := zoomcache.NewWriter(&out, zoomcache.WriteOptions{Tracks: tracks, Watermark: -1, Sink: x})
 			if err != nil {
 				t.Fatal(err)
