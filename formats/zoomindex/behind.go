@@ -30,12 +30,13 @@ const (
 // A batch is what a Builder is told between two flushes, or several.
 type batch struct {
 	list    []event
-	windows int        // in the list
-	values  int        // of windows that were copied, and binValues for each bin of others
-	growth  int64      // by how much pages may grow for the windows
-	flush   int        // number of the flush that the last window belongs to, from 1
-	ended   bool       // that flush has ended
-	done    chan error // one, of the goroutine that takes it
+	blocks  []zoomcache.Block // of packets and summaries
+	windows int               // in the list
+	values  int               // of windows that were copied, and binValues for each bin of others
+	growth  int64             // by how much pages may grow for the windows
+	flush   int               // number of the flush that the last window belongs to, from 1
+	ended   bool              // that flush has ended
+	done    chan error        // one, of the goroutine that takes it
 	// Copies of windows, and the bins of others, in memory that is used again: so many of
 	// them are in use.
 	copies  []zoomcache.Window
@@ -66,9 +67,8 @@ func (r *windowRun) next() int64 { return r.entry + int64(r.n)*int64(r.bands[0].
 
 // An event is a call of a Sink.
 type event struct {
-	kind  eventKind
-	run   *windowRun // of a window; nil: it was copied
-	block zoomcache.Block
+	kind eventKind
+	run  *windowRun // of a window; nil: it was copied
 }
 
 type eventKind uint8
@@ -136,7 +136,7 @@ func (x *Builder) queue(kind eventKind, w *zoomcache.Window, b *zoomcache.Block)
 		q.growth += grows
 		e.run = x.keep(w)
 	case b != nil:
-		e.block = *b
+		q.blocks = append(q.blocks, *b)
 	default:
 		q.ended = true
 	}
@@ -286,7 +286,8 @@ func (x *Builder) wait() error {
 }
 
 func (q *batch) reset() {
-	q.list, q.windows, q.values, q.growth, q.flush, q.ended = q.list[:0], 0, 0, 0, 0, false
+	q.list, q.blocks = q.list[:0], q.blocks[:0]
+	q.windows, q.values, q.growth, q.flush, q.ended = 0, 0, 0, 0, false
 	q.copied, q.running = 0, 0
 	clear(q.last)
 }
@@ -325,9 +326,8 @@ func (x *Builder) goBehind() {
 
 // take does the calls of a batch.
 func (x *Builder) take(q *batch) error {
-	copies := q.copies
-	for i := range q.list {
-		e := &q.list[i]
+	copies, blocks := q.copies, q.blocks
+	for _, e := range q.list {
 		var err error
 		switch e.kind {
 		case eventWindow:
@@ -338,9 +338,11 @@ func (x *Builder) take(q *batch) error {
 			err = x.window(&copies[0])
 			copies = copies[1:]
 		case eventPacket:
-			err = x.packet(&e.block)
+			err = x.packet(&blocks[0])
+			blocks = blocks[1:]
 		case eventSummary:
-			x.summary(&e.block)
+			x.summary(&blocks[0])
+			blocks = blocks[1:]
 		case eventFlush:
 			x.grace = 0
 			x.late = x.late || x.held() > x.o.MaxMemory

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"sync"
 
 	"github.com/klauspost/compress/flate"
 
@@ -24,7 +25,6 @@ type packer struct {
 	parts []int // ends of the parts of raw
 	core  []byte
 	out   bitWriter
-	w     *flate.Writer
 	count [symbols]uint32
 	logs  []float32 // n log2 n
 	seen  [repeatTable]uint16
@@ -315,16 +315,22 @@ func (k *packer) deflate(p []byte) error {
 	return err
 }
 
-func (k *packer) deflateTo(b *bytes.Buffer, p []byte) (err error) {
-	if k.w == nil {
-		if k.w, err = flate.NewWriter(b, deflateLevel); err != nil {
+func (k *packer) deflateTo(b *bytes.Buffer, p []byte) error {
+	w, _ := deflaters.Get().(*flate.Writer)
+	if w == nil {
+		var err error
+		if w, err = flate.NewWriter(b, deflateLevel); err != nil {
 			return err
 		}
 	} else {
-		k.w.Reset(b)
+		w.Reset(b)
 	}
-	if _, err = k.w.Write(p); err == nil {
-		err = k.w.Flush()
+	defer deflaters.Put(w)
+	if _, err := w.Write(p); err != nil {
+		return err
 	}
-	return err
+	return w.Flush()
 }
+
+// deflaters are those that no packer uses at the moment: each has more than a mebibyte of tables.
+var deflaters sync.Pool
