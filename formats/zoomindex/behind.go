@@ -99,8 +99,10 @@ type behind struct {
 
 // lookahead is what is known of a track without the goroutine.
 type lookahead struct {
-	gaps bool
-	bins int // samples of the bins that are gathered before the goroutine takes them; 0: none are
+	gaps  bool
+	bins  int     // samples of the bins that are gathered before the goroutine takes them; 0: none are
+	begun bool    // there were samples, so that the sizes are known
+	sizes []int64 // of all bins that are kept
 }
 
 // A cacheLine is as long as two lines of any processor here.
@@ -216,13 +218,18 @@ func copyWindow(to, w *zoomcache.Window) {
 // whether it is so of all.
 func (x *Builder) lookAhead() bool {
 	all := true
-	list := x.behind.tracks[:0]
-	for _, t := range x.tracks {
-		l := lookahead{gaps: t.gaps}
+	list := slices.Grow(x.behind.tracks[:0], len(x.tracks))[:len(x.tracks)]
+	for i, t := range x.tracks {
+		l := lookahead{gaps: t.gaps, begun: t.any, sizes: list[i].sizes[:0]}
+		for _, b := range t.bins {
+			if !b.given {
+				l.sizes = append(l.sizes, b.size)
+			}
+		}
 		if live := t.finest(); live != nil && !t.gaps && !loses(t.t) && !x.stats && columnar(t.t.Codec.Kind, live.size) {
 			l.bins = int(live.size)
 		}
-		list = append(list, l)
+		list[i] = l
 		all = all && l.bins > 0
 	}
 	x.behind.tracks = list
@@ -404,14 +411,22 @@ func (x *Builder) growth(w *zoomcache.Window) int64 {
 	key := int64(max(keyWidth(w.Values.Kind), keyWidth(indexKind(w.Track.Codec))))
 	span := mostSpan + 6 + width*(mostChannel+4*key)
 	all := 4 * span // of levels, two a window
-	if i, ok := slices.BinarySearch(x.numbers, w.Track.Number); ok && !x.behind.tracks[i].gaps {
-		size := int64(rawView)
+	look := lookahead{gaps: true}
+	if i, ok := slices.BinarySearch(x.numbers, w.Track.Number); ok {
+		look = x.behind.tracks[i]
+	}
+	bin, size := mostBin+6+width*(mostPart+2*key), int64(rawView)
+	switch {
+	case look.gaps:
+		return 2 * (all + 2*(n+mostSizes)*span) // each sample may be a span of its own
+	case !look.begun:
 		if key > 0 {
 			size = max(rawView/(key*width), 1)
 		}
-		all += 2*(n/size+mostSizes)*(mostBin+6+width*(mostPart+2*key)) + mostSizes*mostSpan // a gap may precede the first
-	} else {
-		all += 2 * (n + mostSizes) * span // each sample may be a span of its own
+		return 2 * (all + 2*(n/size+mostSizes)*bin + mostSizes*mostSpan)
+	}
+	for _, size := range look.sizes {
+		all += (n/size+1)*bin + mostSpan // a gap may precede the first
 	}
 	return 2 * all
 }
