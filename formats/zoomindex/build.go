@@ -23,7 +23,7 @@ func (f *File) BuildIndex(ctx context.Context, etag string, o WriteOptions) ([]b
 	if err != nil {
 		return nil, err
 	}
-	ix, err := x.finish(bind)
+	ix, err := x.finish(bind) //nolint:contextcheck // it packs the pages that are there, and waits for nothing
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,6 @@ type trackIndex struct {
 	at    places    // stretches of all packets
 	end   packetRun // the last packet
 	seen  int64     // packets in pages
-	ahead int       // samples of the bins that are gathered before the goroutine takes them; 0: none are
 	page  int       // number of spans in a page
 	full  int       // number of packets in a page
 	ints  []int64

@@ -46,7 +46,7 @@ func (f *File) Recompute(ctx context.Context, progress formats.Progress) (Recomp
 		return r, err
 	}
 	if ix != nil {
-		if err = c.end(); err == nil {
+		if err = c.end(); err == nil { //nolint:contextcheck // it packs and compares what is there, and waits for nothing
 			err = c.hash(ctx, ix.Index)
 		}
 	}
