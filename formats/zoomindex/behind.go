@@ -8,10 +8,12 @@ import (
 	"github.com/farread/farread/internal/par"
 )
 
-// With WriteOptions.Behind a Builder works a batch behind the Writer, on the other
-// processor: it gathers the bins of windows, or copies those for which it has no columns, and
-// headers, and a goroutine takes a batch of them while the Writer makes the next one. There is at most one such goroutine, which ends with its batch,
-// whatever becomes of the Writer.
+// A Builder works a batch behind the Writer, since the bins of many windows take less time
+// together: it gathers the bins of windows, or copies those for which it has no columns, and
+// headers, and takes a batch of them at once. With WriteOptions.Behind a goroutine takes it, on the
+// other processor, while the Writer makes the next one. There is at most one such goroutine, which
+// ends with its batch, whatever becomes of the Writer. Without Behind batches are only made where all
+// tracks have columns.
 //
 // What goes into the file between its blocks depends on how much memory the pages take
 // behind each flush. So a Builder is behind only while they cannot reach the bound in what is
@@ -25,6 +27,8 @@ const (
 	// mostValues and mostWindows are how many are kept: a longer flush is done at once.
 	mostValues  = 2 * batchValues
 	mostWindows = 1024
+	// longCopy is how many values of a copy of a window keep their memory for another.
+	longCopy = 8 << 10
 )
 
 // A batch is what a Builder is told between two flushes, or several.
@@ -295,6 +299,11 @@ func (x *Builder) wait() error {
 func (q *batch) reset() {
 	q.list, q.blocks = q.list[:0], q.blocks[:0]
 	q.windows, q.values, q.growth, q.flush, q.ended = 0, 0, 0, 0, false
+	for i := range q.copies[:q.copied] {
+		if w := &q.copies[i]; w.Values.N > longCopy { // memory of long windows would add up
+			*w = zoomcache.Window{}
+		}
+	}
 	q.copied, q.running = 0, 0
 	clear(q.last)
 }

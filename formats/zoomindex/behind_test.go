@@ -46,10 +46,11 @@ func TestBehind(t *testing.T) {
 				racetest.Skip(t, racetest.Large)
 			}
 			noise, small := noise[:c.samples], small[:c.samples]
-			write := func(behind bool) ([]byte, *Builder) {
+			write := func(behind, direct bool) ([]byte, *Builder) {
 				var out bytes.Buffer
 				x := NewBuilder(c.tracks, WriteOptions{MaxMemory: c.memory, Behind: behind})
 				x.behind.worth = 16 << 10
+				x.stats = direct // then everything is done at once
 				w, err := zoomcache.NewWriter(&out, zoomcache.WriteOptions{Tracks: c.tracks, Watermark: -1, Sink: x})
 				if err != nil {
 					t.Fatal(err)
@@ -80,8 +81,11 @@ func TestBehind(t *testing.T) {
 				}
 				return out.Bytes(), x
 			}
-			want, _ := write(false)
-			got, x := write(true)
+			want, _ := write(false, true)
+			got, x := write(true, false)
+			if here, y := write(false, false); !bytes.Equal(here, want) || y.late {
+				t.Errorf("without a goroutine the bytes are others, or the pages took more memory than was foreseen: %t", y.late)
+			}
 			if !bytes.Equal(got, want) {
 				t.Error("the bytes are others")
 			}

@@ -28,11 +28,12 @@ func TestBehindAnything(t *testing.T) {
 		win := 1 + r.IntN(1<<(4+r.IntN(9)))
 		total := 60_000 + r.IntN(60_000)
 		amp := []float64{1, 100, 30000}[r.IntN(3)]
-		write := func(behind bool) ([]byte, *Builder) {
+		write := func(behind, direct bool) ([]byte, *Builder) {
 			r := rand.New(rand.NewPCG(seed, 6))
 			var out bytes.Buffer
 			x := NewBuilder(tracks, WriteOptions{MaxMemory: memory, Behind: behind})
 			x.behind.worth = 4 << 10
+			x.stats = direct // then everything is done at once
 			w, err := zoomcache.NewWriter(&out, zoomcache.WriteOptions{Tracks: tracks, Watermark: -1, Sink: x})
 			if err != nil {
 				t.Fatal(err)
@@ -52,8 +53,11 @@ func TestBehindAnything(t *testing.T) {
 			}
 			return out.Bytes(), x
 		}
-		want, _ := write(false)
-		got, x := write(true)
+		want, _ := write(false, true)
+		got, x := write(true, false)
+		if here, y := write(false, false); !bytes.Equal(here, want) || y.late {
+			t.Errorf("seed %d: late %t equal %t without a goroutine", seed, y.late, bytes.Equal(here, want))
+		}
 		batches += x.behind.batches
 		if !bytes.Equal(want, got) || x.late {
 			t.Errorf("seed %d: late %t equal %t window %d memory %d tracks %v", seed, x.late, bytes.Equal(want, got), win, memory, tracks)

@@ -49,8 +49,9 @@ type WriteOptions struct {
 	MaxMemory int64
 	NoBins    bool // no level finer than level 1
 	// Behind makes the index on a goroutine beside the Writer, which then has up to 512 Ki
-	// values more in memory. The bytes are the same, and an error may come with
-	// a later call. It is for programs that may use two processors.
+	// values more in memory, or their bins. The bytes are the same. It is for programs that may use two processors.
+	// An error may come with a later call, without Behind, too: the index is made for many
+	// packets at a time.
 	Behind bool
 	// Progress is called by BuildIndex with the number of bytes of the file that it has
 	// read.

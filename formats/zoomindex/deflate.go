@@ -3,6 +3,7 @@ package zoomindex
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
 	"math"
 	"math/bits"
 	"sync"
@@ -325,7 +326,10 @@ func (k *packer) deflateTo(b *bytes.Buffer, p []byte) error {
 	} else {
 		w.Reset(b)
 	}
-	defer deflaters.Put(w)
+	defer func() {
+		w.Reset(io.Discard) // it keeps no memory of a packer
+		deflaters.Put(w)
+	}()
 	if _, err := w.Write(p); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package zoomindex
 
 import (
+	"runtime"
 	"slices"
 	"sync"
 
@@ -30,6 +31,9 @@ type levelIndex struct {
 	was         levelState // what was so in front of flush gen
 	gen         int
 }
+
+// mostLast is how many packers make the last pages. Each may have 2 MiB of memory.
+const mostLast = 4
 
 // levelName is the name of level[i] of a track.
 func levelName(i int) index.Name { return index.Name{Kind: sectionLevel, Level: int64(i + 1)} }
@@ -260,8 +264,9 @@ func (l *levelIndex) add(core, ends []byte) {
 	s.reset()
 }
 
-// flushAll flushes levels, side by side if the Builder may use two processors: the last pages
-// of short series take a tenth of the time, since each level makes a code for its own.
+// flushAll flushes levels, mostLast of them side by side if the Builder may use several
+// processors: the last pages of short series take a tenth of the time, since each level makes a
+// code for its own.
 func (x *Builder) flushAll(list []*levelIndex) error {
 	list = slices.DeleteFunc(slices.Clone(list), func(l *levelIndex) bool { return l.given || l.sheet.n == 0 })
 	if !x.o.Behind || x.against != nil {
@@ -275,7 +280,7 @@ func (x *Builder) flushAll(list []*levelIndex) error {
 	type pages struct{ core, ends []byte }
 	made := make([]pages, len(list))
 	var packers sync.Pool
-	err := par.Each(len(list), 0, func(i int) error {
+	err := par.Each(len(list), min(mostLast, runtime.GOMAXPROCS(0)), func(i int) error {
 		k, _ := packers.Get().(*packer)
 		if k == nil {
 			k = &packer{}

@@ -1,4 +1,4 @@
-//go:build amd64 || arm64
+//go:build (amd64 || arm64) && !race
 
 package zstdenc
 
@@ -6,8 +6,8 @@ import "unsafe"
 
 // place is p[i], of which callers know that it is there, with as many bytes behind it as they
 // take: positions come from tables of positions before, and outputs have room for the most that
-// there can be. Checks of that took a sixth of the time of planes. Tests with the race detector
-// make them again.
+// there can be. Checks of that took a sixth of the time of planes. Under the race detector
+// bytes_other.go makes them.
 func place(p []byte, i int) unsafe.Pointer { return unsafe.Add(unsafe.Pointer(unsafe.SliceData(p)), i) } //nolint:gosec // see above
 
 func load64(p []byte, i int) uint64     { return *(*uint64)(place(p, i)) }
