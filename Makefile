@@ -173,7 +173,7 @@ test-arm64: need-go ## tests of what is in assembly for arm64, on an emulated pr
 	test="go test -short -exec $$qemu -timeout=$(TIMEOUT) $(TESTFLAGS)"; set -x; \
 	go vet $(ARM64_PKG); \
 	$$test -skip '$(ARM64_SKIP)' $(ARM64_PKG); \
-	$$test -run '^Test(Golden|Fixtures)$$' ./formats/zoomindex ./formats/cframe
+	$$test -run '^Test(Golden|Fixtures|Bands|BandsFile|Behind)$$' ./formats/zoomindex ./formats/cframe
 	@if go build -gcflags=-S $(NO_FUSING) 2>&1 | grep -E '\bFN?M(ADD|SUB)[SD]\b'; then echo "test-arm64: a product is fused with a sum: convert it (float64(x * y))" >&2; exit 1; fi
 
 .PHONY: race
