@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"github.com/farread/farread/formats/blosc"
@@ -118,11 +117,11 @@ func bloscDecode(ctx context.Context, b *bench) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		all, err := b.finer().measure(ctx, decodeChunk(blosc.DecodeOptions{}, onCPU, chunk, data, reps), p.side(&w, "decode", path, strconv.Itoa(reps)))
+		d, err := b.finer().best(ctx, decodeChunk(blosc.DecodeOptions{}, onCPU, chunk, data, reps), p.side(&w, "decode", path, strconv.Itoa(reps)))
 		if err != nil {
 			return nil, err
 		}
-		r := against("decode "+c.String(), "B", float64(len(data)*reps), slices.Min(all[0]), slices.Min(all[1]), c.decode)
+		r := against("decode "+c.String(), "B", float64(len(data)*reps), d[0], d[1], c.decode)
 		r.note = fmt.Sprintf("ratio of the chunk %.1f", float64(len(data))/float64(len(chunk)))
 		rows = append(rows, r)
 	}
@@ -151,11 +150,11 @@ func bloscParallel(ctx context.Context, b *bench) ([]row, error) {
 		}
 		const reps = 2
 		one, two := decodeChunk(blosc.DecodeOptions{}, timed, chunk, data, reps), decodeChunk(blosc.DecodeOptions{Parallel: 2}, timed, chunk, data, reps)
-		all, err := short.measure(ctx, two, one)
+		d, err := short.best(ctx, two, one)
 		if err != nil {
 			return nil, err
 		}
-		r := against("decode "+x.String()+", two goroutines beside one of ours, wall clock", "B", float64(len(data)*reps), slices.Min(all[0]), slices.Min(all[1]), x.goal)
+		r := against("decode "+x.String()+", two goroutines beside one of ours, wall clock", "B", float64(len(data)*reps), d[0], d[1], x.goal)
 		r.note = fmt.Sprintf("the best of %d rounds", short.rounds)
 		rows = append(rows, r)
 	}
@@ -210,11 +209,11 @@ func bloscEncode(ctx context.Context, b *bench) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		all, err := b.finer().measure(ctx, encodeChunk(c.options(level, s.typesize), data, reps), c.theirs(p, &w, raw, path, s.typesize, reps))
+		d, err := b.finer().best(ctx, encodeChunk(c.options(level, s.typesize), data, reps), c.theirs(p, &w, raw, path, s.typesize, reps))
 		if err != nil {
 			return nil, err
 		}
-		r := against("encode "+c.String(), "B", float64(len(data)*reps), slices.Min(all[0]), slices.Min(all[1]), c.encode)
+		r := against("encode "+c.String(), "B", float64(len(data)*reps), d[0], d[1], c.encode)
 		r.met = r.met && equal
 		r.note = fmt.Sprintf("our level %d: ratio %.3f, the peer's %.3f", level, ratio(data, size), ratio(data, int(w.bytes)))
 		rows = append(rows, r)

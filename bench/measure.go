@@ -126,29 +126,27 @@ func (b *bench) finer() *bench {
 // interleave measures the sides in turn and returns the median of each, to the guard the
 // best: other work on the machine only takes time away.
 func (b *bench) interleave(ctx context.Context, sides ...side) ([]time.Duration, error) {
-	all, err := b.measure(ctx, sides...)
-	if err != nil {
-		return nil, err
+	if b.watched != nil {
+		return b.best(ctx, sides...)
 	}
-	out := make([]time.Duration, len(sides))
-	for i, ds := range all {
-		if out[i] = median(ds); b.watched != nil {
-			out[i] = slices.Min(ds)
-		}
-	}
-	return out, nil
+	return b.each(ctx, median, sides...)
 }
 
 // best is interleave with the best round of each side: for work in memory, from which other work
 // on the machine only takes.
 func (b *bench) best(ctx context.Context, sides ...side) ([]time.Duration, error) {
+	return b.each(ctx, slices.Min, sides...)
+}
+
+// each measures the sides in turn and returns what of says of the rounds of each.
+func (b *bench) each(ctx context.Context, of func([]time.Duration) time.Duration, sides ...side) ([]time.Duration, error) {
 	all, err := b.measure(ctx, sides...)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]time.Duration, len(sides))
 	for i, ds := range all {
-		out[i] = slices.Min(ds)
+		out[i] = of(ds)
 	}
 	return out, nil
 }

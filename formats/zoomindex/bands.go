@@ -141,7 +141,7 @@ func (b *bands) gatherI16(at int, v []int16) {
 	var some [16]sums.Small16
 	whole := len(v) / b.size
 	for i := 0; i < b.per; {
-		n := sums.BinsI16(some[:min(len(some), max(whole-i, 0))], v[i*b.size:], b.size)
+		n := sums.BinsI16(some[:min(len(some), whole-i)], v[i*b.size:], b.size)
 		if n == 0 {
 			n, some[0] = 1, sums.I16(v[i*b.size:min((i+1)*b.size, len(v))])
 		}

@@ -131,7 +131,7 @@ func (x *Builder) queue(kind eventKind, w *zoomcache.Window, b *zoomcache.Block)
 		if err := x.wait(); err != nil {
 			return false, err
 		}
-		d.room = x.spare(q.values+mostValues, q.windows+mostWindows) - q.growth - int64(len(q.list))*mostRun - grows
+		d.room = x.roomBeside(q) - grows
 	}
 	if d.room < 0 || w != nil && (q.values+w.Values.N > mostValues || q.windows == mostWindows) {
 		return false, x.settle()
@@ -260,12 +260,12 @@ func (x *Builder) flushed() (queued bool, err error) {
 		err := x.take(q)
 		q.reset()
 		if err == nil {
-			d.room = x.spare(mostValues, mostWindows)
+			d.room = x.roomBeside(q)
 			x.lookAhead()
 		}
 		return true, err
 	}
-	d.room = x.spare(q.values+mostValues, q.windows+mostWindows) - q.growth - int64(len(q.list))*mostRun
+	d.room = x.roomBeside(q)
 	d.fill, d.free = d.free, nil
 	if d.fill == nil {
 		d.fill = x.newBatch()
@@ -331,11 +331,11 @@ func (x *Builder) goBehind() {
 	if x.o.MaxMemory-x.held() < enough {
 		return
 	}
-	if d.room = x.spare(mostValues, mostWindows); d.room < enough {
-		return
-	}
 	if d.fill == nil {
 		d.fill = x.newBatch()
+	}
+	if d.room = x.roomBeside(d.fill); d.room < enough {
+		return
 	}
 	d.on = true
 }
@@ -438,6 +438,11 @@ func (x *Builder) growth(w *zoomcache.Window) int64 {
 		all += (n/size+1)*bin + mostSpan // a gap may precede the first
 	}
 	return 2 * all
+}
+
+// roomBeside is by how much the pages may grow for another batch beside one that is not taken yet.
+func (x *Builder) roomBeside(q *batch) int64 {
+	return x.spare(q.values+mostValues, q.windows+mostWindows) - q.growth - int64(len(q.list))*mostRun
 }
 
 // spare is by how much the pages may grow before they reach the bound, while no more than

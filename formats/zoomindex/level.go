@@ -214,9 +214,9 @@ func (x *Builder) room(t *trackIndex, l *levelIndex) error {
 // grown counts the memory of an unfinished page that has grown.
 func (x *Builder) grown(l *levelIndex) {
 	if s := l.sheet; s.n > s.room {
+		x.sheets -= s.held()
 		s.room = max(roundUp(s.n), firstSpans)
-		x.sheets += int64(s.room)*s.row - s.held
-		s.held = int64(s.room) * s.row
+		x.sheets += s.held()
 	}
 }
 
@@ -337,6 +337,6 @@ func (x *Builder) give(l *levelIndex) {
 	if l.ends != nil {
 		l.ends.Drop()
 	}
-	x.sheets -= l.sheet.held
+	x.sheets -= l.sheet.held()
 	l.sheet = &sheet{}
 }

@@ -25,7 +25,6 @@ type sheet struct {
 	// nothing but the number of spans, since what goes between the blocks depends on it.
 	room int
 	row  int64
-	held int64 // bytes
 }
 
 type sheetChannel struct {
@@ -201,14 +200,7 @@ const firstSpans = 16
 // begin makes room for the first spans.
 func (s *sheet) begin() {
 	row, each := rowBytesOf, s.channelBytes()
-	total := 0
-	for _, n := range row {
-		total += n
-	}
-	for _, n := range each {
-		total += n * len(s.ch)
-	}
-	room := make([]byte, total*firstSpans)
+	room := make([]byte, s.row*firstSpans)
 	cut := func(n int) []byte {
 		p := room[: 0 : n*firstSpans]
 		room = room[n*firstSpans:]
@@ -272,9 +264,12 @@ func (s *sheet) reset() {
 	}
 }
 
+// held is the memory that counts, in bytes.
+func (s *sheet) held() int64 { return int64(s.room) * s.row }
+
 // grows is by how much more than counted in held a sheet may grow by its next spans, without
 // twice their bytes: memory that is too small doubles.
-func (s *sheet) grows() int64 { return max(2*int64(s.n)*s.row-s.held, 0) }
+func (s *sheet) grows() int64 { return max(2*int64(s.n)*s.row-s.held(), 0) }
 
 // roundUp is the least power of two that is not below n.
 func roundUp(n int) int { return 1 << bits.Len(uint(n-1)) }

@@ -24,15 +24,16 @@ func (s *spread[T]) enqueue(w *Window[T]) error {
 		}
 	}
 	s.queue <- w // does not block: only this goroutine adds to the queue
+	// A worker is offered, for a short read is over before another processor takes it of itself.
 	switch {
 	case s.workers < parallel-1:
 		s.workers++
 		s.spawned = true
 		s.ensureGroup()
 		s.g.Go(s.work)
-		par.Offer() // a short read is over before another processor takes it of itself
+		par.Offer()
 	case s.idle.Load() > 0:
-		par.Offer() // a short read is over before another processor takes it of itself
+		par.Offer()
 	}
 	if first == nil {
 		return nil

@@ -1,8 +1,6 @@
 package zstdenc
 
-import (
-	"math/bits"
-)
+import "math/bits"
 
 // A bitQueue holds bits that are not written yet, the first in the lowest place, for a reader
 // that begins at their end. It is small enough to be kept in registers.
