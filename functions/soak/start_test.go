@@ -27,9 +27,6 @@ const (
 // The time is only a figure; machines differ too much for a bound.
 func TestColdStart(t *testing.T) {
 	apart(t)
-	if testing.Short() {
-		t.Skip("builds the functions")
-	}
 	bins, err := built()
 	if err != nil {
 		t.Fatal(err)

@@ -8,10 +8,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/google/go-cmp/cmp"
 )
@@ -41,6 +44,9 @@ func TestLoadEnv(t *testing.T) {
 	for _, more := range []map[string]string{
 		{}, {"AWS_ENDPOINT_URL": "https://near.example"}, {"AWS_ENDPOINT_URL_S3": "https://s3.example"}, {"AWS_USE_FIPS_ENDPOINT": "true"},
 		{"AWS_ENDPOINT_URL": "https://near.example", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"}, {"AWS_USE_DUALSTACK_ENDPOINT": "true"},
+		{"AWS_USE_DUALSTACK_ENDPOINT": "False", "AWS_USE_FIPS_ENDPOINT": "FALSE"}, {"AWS_REGION": "", "AWS_DEFAULT_REGION": "eu-west-2"},
+		{"AWS_ACCESS_KEY_ID": "", "AWS_ACCESS_KEY": "D", "AWS_SECRET_ACCESS_KEY": "", "AWS_SECRET_KEY": "E"},
+		{"AWS_ENDPOINT_URL": "https://near.example", "AWS_ENDPOINT_URL_S3": "https://s3.example"}, {"AWS_DEFAULTS_MODE": "legacy"},
 	} {
 		lambda(t, more)
 		var got [2][]string
@@ -69,6 +75,62 @@ func TestLoadEnv(t *testing.T) {
 			t.Errorf("%v (-whole +of the environment):\n%s", more, d)
 		}
 	}
+}
+
+// TestLoadEnvAnswers: a service gets an answer to all that it asks the SDK's own reader of the
+// environment, and a value that is none is an error of both.
+func TestLoadEnvAnswers(t *testing.T) {
+	whole, ours := reflect.TypeFor[config.EnvConfig](), reflect.TypeFor[environment]()
+	for m := range whole.Methods() {
+		switch name := m.Name; {
+		case strings.HasPrefix(name, "GetEC2IMDS"), strings.HasPrefix(name, "GetRetry"), name == "GetEnableEndpointDiscovery":
+			continue // no metadata, retries of our own, no service that has to be found
+		default:
+			if got, ok := ours.MethodByName(name); !ok || got.Type.NumIn() != m.Type.NumIn() || got.Type.NumOut() != m.Type.NumOut() {
+				t.Errorf("no %s in the environment", name)
+			}
+		}
+	}
+	for _, name := range []string{ignoreEndpoints, useDualStack, useFIPS, useARNRegion, noMultiRegion, noExpress, "AWS_DEFAULTS_MODE"} {
+		lambda(t, map[string]string{name: "perhaps"})
+		_, err := config.NewEnvConfig()
+		if _, ours := loadEnv(t.Context(), LoadOptions{}); err == nil || ours == nil || !strings.HasPrefix(ours.Error(), name+": ") {
+			t.Errorf("%s: %v, %v", name, ours, err)
+		}
+	}
+}
+
+// TestLoadEnvFlags: each variable is asked for by its own method.
+func TestLoadEnvFlags(t *testing.T) {
+	for _, v := range []string{"", "true", "false"} {
+		for _, name := range []string{ignoreEndpoints, useDualStack, useFIPS, useARNRegion, noMultiRegion, noExpress} {
+			lambda(t, map[string]string{name: v, "AWS_ENDPOINT_URL_TWO_WORDS": "https://x.example"})
+			whole, err := config.NewEnvConfig()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(asked(whole), asked(environment{})); d != "" {
+				t.Errorf("%s=%s (-whole +of the environment):\n%s", name, v, d)
+			}
+		}
+	}
+}
+
+// asked are the answers of a source.
+func asked(source interface {
+	GetServiceBaseEndpoint(context.Context, string) (string, bool, error)
+	GetIgnoreConfiguredEndpoints(context.Context) (bool, bool, error)
+	GetS3UseARNRegion(context.Context) (bool, bool, error)
+	GetS3DisableMultiRegionAccessPoints(context.Context) (bool, bool, error)
+	GetS3DisableExpressAuth() (bool, bool)
+	GetUseDualStackEndpoint(context.Context) (aws.DualStackEndpointState, bool, error)
+	GetUseFIPSEndpoint(context.Context) (aws.FIPSEndpointState, bool, error)
+}) []any {
+	ctx := context.Background()
+	of := func(v ...any) []any { return v }
+	return slices.Concat(of(source.GetServiceBaseEndpoint(ctx, "Two words")), of(source.GetIgnoreConfiguredEndpoints(ctx)),
+		of(source.GetS3UseARNRegion(ctx)), of(source.GetS3DisableMultiRegionAccessPoints(ctx)), of(source.GetS3DisableExpressAuth()),
+		of(source.GetUseDualStackEndpoint(ctx)), of(source.GetUseFIPSEndpoint(ctx)))
 }
 
 type doer func(*http.Request) (*http.Response, error)
