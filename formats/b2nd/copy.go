@@ -32,13 +32,13 @@ func (a *Array) CopyTo(ctx context.Context, w io.Writer, box Box, memory int64) 
 	if memory/2 < int64(a.g.item) {
 		return 0, fail("copy", formats.ErrTooLarge, "%d bytes of memory for two items of %d", memory, a.g.item)
 	}
-	written, ahead := int64(0), memory
+	written, ahead, slab := int64(0), memory, memory/2
 	if a.f.Local() {
-		ahead = 0
+		ahead, slab = 0, a.localSlab(box, slab)
 	} else {
 		a = a.over(a.f.Among(ahead))
 	}
-	err := pull.Ahead(ctx, a.Slabs(box, memory/2), ahead, a.slabSize,
+	err := pull.Ahead(ctx, a.Slabs(box, slab), ahead, a.slabSize,
 		func(ctx context.Context, part Box, p []byte) error { return a.ReadSlice(ctx, p, part) },
 		func(p []byte) error {
 			n, err := w.Write(p)
@@ -47,6 +47,22 @@ func (a *Array) CopyTo(ctx context.Context, w io.Writer, box Box, memory int64) 
 		})
 	return written, err
 }
+
+// localSlab returns the most bytes of a slab of a file, at most most: 4 MiB, or a row of chunks
+// if that is longer. There is no round trip to hide, and the kernel has to make each page of a
+// buffer first, which takes as long as decoding what is compressed well.
+func (a *Array) localSlab(box Box, most int64) int64 {
+	if len(box.Step) == 0 || box.Step[0] <= 0 {
+		return most
+	}
+	row := min((a.g.chunk[0]-1)/box.Step[0]+1, box.Count(0)) * int64(a.g.item)
+	for i := 1; i < len(box.Step); i++ {
+		row *= box.Count(i) // no more than the box
+	}
+	return min(most, max(row, usualLocalSlab))
+}
+
+const usualLocalSlab = 4 << 20
 
 // slabSize returns the bytes of a slab. SizeOf cannot fail, since a slab is
 // inside the array.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/farread/farread/formats/b2nd"
@@ -100,6 +101,54 @@ func TestCopyMemory(t *testing.T) {
 		t.Errorf("%d bytes, %d held, %v", n, held, err)
 	}
 }
+
+// TestCopySlabs: of a local array a slab is a row of chunks, or 4 MiB if that is more, but no
+// more than half the memory.
+func TestCopySlabs(t *testing.T) {
+	t.Parallel()
+	zeros := func(shape []int64, chunk []int) *b2nd.Array {
+		n := int64(4)
+		for _, k := range shape {
+			n *= k
+		}
+		return open(t, build(t, b2nd.Meta{Shape: shape, ChunkShape: chunk, DType: "<u4"}, make([]byte, n), b2nd.WriteOptions{}))
+	}
+	high, low := zeros([]int64{40, 256, 512}, []int{12, 256, 512}), zeros([]int64{40, 256, 512}, []int{1, 128, 512})
+	plane := int64(512 << 10)
+	for _, c := range []struct {
+		a      *b2nd.Array
+		slice  string
+		memory int64
+		want   []int64 // planes of each slab
+	}{
+		{high, "...", 0, []int64{12, 12, 12, 4}},
+		{high, "5:", 0, []int64{7, 12, 12, 4}},
+		{high, "::3", 0, []int64{8, 6}}, // four of a row of chunks are 2 MiB: 4 MiB end with the second row
+		{high, "...", 14 << 20, []int64{12, 12, 12, 4}},
+		{high, "2", 0, []int64{1}},
+		{low, "...", 0, []int64{8, 8, 8, 8, 8}},
+		{low, "...", 4 << 20, slices.Repeat([]int64{4}, 10)},
+	} {
+		s, err := b2nd.ParseSlice(c.slice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		box, err := s.Resolve(c.a.Shape())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int64
+		n, err := c.a.CopyTo(t.Context(), writes(func(p []byte) { got = append(got, int64(len(p))/plane) }), box, c.memory)
+		if want, _ := c.a.SizeOf(box); err != nil || n != want || !slices.Equal(got, c.want) {
+			t.Errorf("%s in %d bytes: slabs of %v planes, want %v: %v", c.slice, c.memory, got, c.want, err)
+		}
+	}
+}
+
+// writes are told of each write.
+type writes func(p []byte)
+
+func (w writes) Write(p []byte) (int, error) { w(p); return len(p), nil }
 
 func BenchmarkSlice(b *testing.B) {
 	shape := []int64{256, 512, 512}

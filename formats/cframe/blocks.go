@@ -137,7 +137,7 @@ func (r *reading) begin(j *job, from rangeio.Reader, b []byte) (enough bool, err
 	for k, i := range c.sel {
 		off, n := c.x.Block(i)
 		have := max(len(b)-off, 0)
-		if err := r.add(pull.Part[piece]{From: from, Off: j.off + int64(off+have), Len: int64(n - have), More: more,
+		if err := r.add(pull.Part[piece]{From: from, Off: j.off + int64(off+have), Len: int64(n - have), More: more, Made: int64(c.x.BlockLen(i)),
 			Ends: far && k == len(c.sel)-1, For: piece{j: j, c: c, k: i}}); err != nil {
 			return false, err
 		}
@@ -194,16 +194,16 @@ func (r *reading) addGathered(c *begun, from rangeio.Reader, head []byte, g *gat
 	}
 	g.left.Store(int32(len(g.need)))
 	from, far := r.source(from)
-	more := int64(len(c.front))
+	more, made := int64(len(c.front)), c.j.made()
 	if c.x != nil {
 		more += int64(len(c.x.Starts())) * offsetOfStart
 	}
 	for k, p := range g.need {
-		if err := r.add(pull.Part[piece]{From: from, Off: c.j.off + int64(p.off), Len: int64(p.n), More: int64(p.n) + more,
+		if err := r.add(pull.Part[piece]{From: from, Off: c.j.off + int64(p.off), Len: int64(p.n), More: int64(p.n) + more, Made: made,
 			Ends: far && k == len(g.need)-1, For: piece{j: c.j, c: c, k: k}}); err != nil {
 			return err
 		}
-		more = 0
+		more, made = 0, 0
 	}
 	return nil
 }

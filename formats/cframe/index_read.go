@@ -120,7 +120,7 @@ func (r *reading) indexed(ctx context.Context, jobs []job) (rest []job, read boo
 		}
 		begun[list[k]] = true
 		if j.isExact = true; wholeAnyway(g, f.o.Policy) && g.whole > int64(len(head)) {
-			return r.add(pull.Part[piece]{Off: j.off, Len: g.whole, For: piece{j: j}})
+			return r.add(pull.Part[piece]{Off: j.off, Len: g.whole, Made: j.made(), For: piece{j: j}})
 		}
 		_, err = r.begin(j, f.r, head)
 		return f.inChunk(j, err)

@@ -53,6 +53,7 @@ type Want struct {
 // Decoding begins when the first requests end. EachConcurrent holds Options.Memory of
 // encoded bytes, or one chunk if that is longer. For each of Options.Parallel goroutines
 // it also holds a decoded block, or a decoded chunk if the chunk has to be decoded whole.
+// For the last chunks of a local frame there may be twice as many goroutines.
 //
 // The header of a chunk is checked against the frame: its decoded length, and that its
 // encoded length fits its place. If the frame lacks a chunk or block, EachConcurrent
@@ -228,7 +229,9 @@ func (r *reading) pull(p *strategy) pull.Pull[piece] {
 	}
 	all.Window = min(all.Window, all.Memory/4)
 	if rangeio.Local(f.r) {
-		r.inside = min(r.inside, 1+int(p.bytes/pull.WorthGoroutine))
+		all.Work = pull.WorthWork
+		p.shareLast(f.o.Parallel)
+		r.inside = min(r.inside, 1+int(max(p.bytes/pull.WorthGoroutine, p.made/pull.WorthWork)))
 		if most := all.Window; p.bytes <= most {
 			all.Window += most / 8 // p.bytes is an estimate: with some reserve everything fits one window
 		} else if len(p.starts) > 0 {
@@ -271,7 +274,7 @@ func (r *reading) run(ctx context.Context, jobs []job) error {
 				}
 				continue
 			}
-			if err := add(pull.Part[piece]{Off: j.off, Len: j.n, Ends: ends, For: piece{j: j}}); err != nil {
+			if err := add(pull.Part[piece]{Off: j.off, Len: j.n, Made: j.made(), Ends: ends, For: piece{j: j}}); err != nil {
 				return err
 			}
 		}
@@ -459,7 +462,7 @@ func (r *reading) decodeWhole(j *job, h *blosc.Header, b []byte) error {
 		dst = bufpool.Get(h.NBytes)
 		defer bufpool.Put(dst)
 	}
-	o := r.f.decodeOptions(r.inside)
+	o := r.f.decodeOptions(max(r.inside, j.inside))
 	if _, err := o.DecodeParsed(dst[:h.NBytes], b, h); err != nil {
 		return err
 	}
@@ -511,8 +514,8 @@ func (r *reading) decodeBlocks(c *begun, dict []byte, src func(i int) []byte) er
 		}
 	}
 	block := func(k int) error { return r.block(c, number(k), 0, src(number(k)), first, dict) }
-	if min(r.inside, count) > 1 {
-		return par.Each(count, r.inside, block)
+	if inside := max(r.inside, c.j.inside); min(inside, count) > 1 {
+		return par.Each(count, inside, block)
 	}
 	for k := range count {
 		if err := block(k); err != nil {

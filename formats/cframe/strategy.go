@@ -81,6 +81,7 @@ type job struct {
 	most        int64    // upper bound of the chunk's length; -1: unknown
 	n           int64    // bytes to read for the whole chunk; 0: unknown until its header is read
 	kept        int64    // decoded bytes that the caller keeps
+	inside      int      // number of goroutines that decode it, if that is more than reading.inside
 	near        bool     // the frame is local
 	head        []byte   // first bytes of the chunk, if they did not have all block starts
 	exact       readCost // if isExact is set: what the index tells
@@ -112,6 +113,19 @@ const (
 	usualStarts, mostStarts = 64, 64 << 10
 	startsRoom              = 4 // the length of a dictionary follows the starts
 )
+
+// made returns the bytes that are decoded of a chunk, as far as the frame tells.
+func (j *job) made() int64 {
+	all := max(int64(j.nbytes), 0)
+	switch {
+	case j.all():
+		return all
+	case j.to > 0:
+		return min(all, int64(j.to-j.from))
+	default:
+		return min(all, int64(len(j.blocks))*int64(j.bsize))
+	}
+}
 
 // headSize returns the number of bytes that are read for the block starts of a
 // chunk of n bytes.
@@ -162,6 +176,7 @@ type strategy struct {
 
 	kept  int64 // encoded bytes of whole chunks, for each at most what the caller keeps of it
 	bytes int64 // estimated bytes to read
+	made  int64 // bytes that are decoded of them, as far as the frame tells
 }
 
 // strategy decides how the chunk of each job is read. It overwrites jobs.
@@ -192,6 +207,7 @@ func (f *Frame) strategy(jobs []job) strategy {
 		p.starts = stored[:0] // may share memory: an element is read before it is overwritten
 	}
 	for i, j := range stored {
+		p.made += j.made()
 		if !whole[i] {
 			p.bytes += costs[i].blocks
 			p.starts = append(p.starts, j)
@@ -204,6 +220,19 @@ func (f *Frame) strategy(jobs []job) strategy {
 		p.kept += min(j.n, j.kept)
 	}
 	return p
+}
+
+// shareLast makes goroutines that would have nothing to do any more help with the last whole
+// chunks: the last one has all, the one before half of them.
+func (p *strategy) shareLast(parallel int) {
+	if len(p.starts) > 0 {
+		return // blocks follow
+	}
+	for left := 1; left <= min(parallel/2, len(p.whole)); left++ {
+		if j := &p.whole[len(p.whole)-left]; j.made() >= pull.WorthWork {
+			j.inside = parallel / left
+		}
+	}
 }
 
 // chosen is choose for jobs. If the index tells that the blocks of a chunk take one

@@ -7,6 +7,33 @@ import (
 	"github.com/farread/farread/rangeio"
 )
 
+// TestShareLast: the last chunks have the goroutines that have nothing else to do any more.
+func TestShareLast(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		parallel, chunks, nbytes, starts int
+		want                             []int
+	}{
+		{1, 2, 4 << 20, 0, []int{0, 0}},
+		{2, 3, 4 << 20, 0, []int{0, 0, 2}},
+		{8, 6, 4 << 20, 0, []int{0, 0, 2, 2, 4, 8}},
+		{8, 2, 4 << 20, 0, []int{4, 8}},
+		{8, 2, 1 << 10, 0, []int{0, 0}}, // not worth it
+		{8, 2, 4 << 20, 1, []int{0, 0}}, // blocks follow
+		{8, 0, 0, 0, nil},
+	} {
+		p := strategy{whole: slices.Repeat([]job{{nbytes: c.nbytes}}, c.chunks), starts: make([]job, c.starts)}
+		p.shareLast(c.parallel)
+		var got []int
+		for i := range p.whole {
+			got = append(got, p.whole[i].inside)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%d goroutines, %d chunks of %d bytes, %d others: %v, want %v", c.parallel, c.chunks, c.nbytes, c.starts, got, c.want)
+		}
+	}
+}
+
 // TestChoose: the layouts by which choose was made, with those of the design
 // (a, b, c: see TestFarAway).
 func TestChoose(t *testing.T) {

@@ -25,6 +25,7 @@ type Part[T any] struct {
 	From     rangeio.Reader // reader of the object; nil: the reader of the Pull
 	Off, Len int64
 	More     int64 // bytes that the taker of the part needs besides; they count for Window and Memory
+	Made     int64 // bytes that the taker makes of the part; they count for Work
 	Ends     bool  // the part is the last of its window, which is read at once: the next part may take long to find
 	own      bool  // From is the reader of the Pull
 	For      T     // tells the taker of the part what the bytes are
@@ -45,6 +46,10 @@ type Pull[T any] struct {
 	// First, if set, is the most bytes of the first window. Each window may be twice
 	// as long as the window before it, up to Window.
 	First int64
+	// Work, if set, is the most bytes that the takers make of a window, unless it has a single
+	// part. Of a file that is compressed well a short window is long work, which several
+	// goroutines can share only window by window.
+	Work int64
 	// Most is the most parts of a window. 0 means 8192: enough for a long planned read,
 	// and their bookkeeping takes some MiB.
 	Most int
@@ -128,6 +133,10 @@ const localWindow = 256 << 10
 // takes them saves time: to decode them takes a hundred times as long as to start the
 // goroutine.
 const WorthGoroutine = 128 << 10
+
+// WorthWork is the same of the bytes that are made of them: some 0.3 ms where they are
+// compressed well.
+const WorthWork = 1 << 20
 
 // WindowOf returns the usual size of a window of r, in bytes. It is the length of the
 // longest request of p, so that the bytes of a request are taken while other requests are

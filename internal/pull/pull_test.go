@@ -232,6 +232,30 @@ func TestMore(t *testing.T) {
 	}
 }
 
+// TestWork: what is made of a window is bounded, besides its bytes.
+func TestWork(t *testing.T) {
+	t.Parallel()
+	data := object(100)
+	parts := pull.Of(pull.Part[int]{Len: 10, Made: 10}, pull.Part[int]{Off: 10, Len: 10, Made: 20}, pull.Part[int]{Off: 20, Len: 10, Made: 1},
+		pull.Part[int]{Off: 30, Len: 30, Made: 1000}, pull.Part[int]{Off: 60, Len: 1}, pull.Part[int]{Off: 61, Len: 1})
+	for _, c := range []struct {
+		work int64
+		want []int
+	}{{0, []int{6}}, {30, []int{2, 1, 1, 2}}, {1, []int{1, 1, 1, 1, 2}}, {5000, []int{6}}} {
+		p := pull.Pull[int]{From: rangeio.FromReaderAt(bytes.NewReader(data), 100), Window: 100, Work: c.work, Parts: parts}
+		var got []int
+		for w, err := range p.Windows(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, len(w.Parts))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("windows of %v parts with %d bytes of work, want %v", got, c.work, c.want)
+		}
+	}
+}
+
 // TestSteps: parts that are read to know other parts are a phase before these, in
 // whatever order the reads are made.
 func TestSteps(t *testing.T) {

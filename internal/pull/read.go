@@ -118,7 +118,7 @@ func (c *cutter[T]) add(p Part[T]) error {
 	if p.From == nil {
 		p.From, p.own = c.p.From, true
 	}
-	if c.filling != nil && !c.filling.fits(&p, c.size, c.p.most()) {
+	if c.filling != nil && !c.filling.fits(&p, c.size, c.p) {
 		if err := c.cut(); err != nil {
 			return err
 		}
@@ -455,7 +455,7 @@ const worthParts = 32
 // takeSplit takes the parts of the only window, after it is read. It uses more goroutines
 // if they save time.
 func (s *spread[T]) takeSplit(w *Window[T]) error {
-	worth := max(int(w.cost/WorthGoroutine), len(w.Parts)/worthParts)
+	worth := max(int(w.cost/WorthGoroutine), int(w.made/WorthWork), len(w.Parts)/worthParts)
 	if worth == 0 {
 		return w.each(func(i int) error { return s.takePart(w, i) })
 	}

@@ -19,6 +19,7 @@ type Window[T any] struct {
 	Note any
 
 	cost int64 // bytes of the parts, of the gaps that are read, and of More
+	made int64 // bytes that are made of the parts
 	near int64 // Pull.Near, or its default
 	into func(T) []byte
 
@@ -102,14 +103,16 @@ func (w *Window[T]) held() int64 { return w.cost + int64(len(w.Parts)-1)*partOve
 func (w *Window[T]) reset() {
 	clear(w.Parts)
 	w.Parts, w.offsets, w.order, w.spans, w.first = w.Parts[:0], w.offsets[:0], nil, w.spans[:0], w.first[:0]
-	w.cost, w.size, w.err, w.done, w.share = 0, 0, nil, nil, 0
+	w.cost, w.made, w.size, w.err, w.done, w.share = 0, 0, 0, nil, nil, 0
 }
 
 // fits reports whether p may join w, which has one part or more, if a window has at most
-// limit bytes and most parts.
-func (w *Window[T]) fits(p *Part[T], limit int64, most int) bool {
-	n := len(w.Parts)
-	return n < most && w.Parts[0].sameReader(p) && w.cost+w.needs(p) <= limit
+// limit bytes, as much work as one of pull may have, and so many parts.
+func (w *Window[T]) fits(p *Part[T], limit int64, pull *Pull[T]) bool {
+	if pull.Work > 0 && w.made+p.Made > pull.Work {
+		return false
+	}
+	return len(w.Parts) < pull.most() && w.Parts[0].sameReader(p) && w.cost+w.needs(p) <= limit
 }
 
 // sameReader reports whether p and q have the same reader. Readers of callers may not be
@@ -148,6 +151,7 @@ func (w *Window[T]) add(p Part[T]) {
 		w.order = make([]int, 0, 2*n) // layOut fills and sorts it
 	}
 	w.cost += w.needs(&p)
+	w.made += p.Made
 	w.Parts = append(w.Parts, p)
 }
 
