@@ -185,7 +185,7 @@ func zoomRecording(ctx context.Context, b *bench, peer string, channels, rate, s
 		return nil, err
 	}
 	size := frames * channels * 2
-	peaks := filepath.Join(b.dir, "x.dat")
+	peaks, file := filepath.Join(b.dir, "x.dat"), filepath.Join(b.dir, "x.zoom")
 	theirs := func(ctx context.Context) (time.Duration, error) {
 		cmd := exec.CommandContext(ctx, peer, "-q", "-i", src, "-o", peaks, "-z", strconv.Itoa(zoomBin), "-b", "16")
 		if text, err := cmd.CombinedOutput(); err != nil {
@@ -200,7 +200,8 @@ func zoomRecording(ctx context.Context, b *bench, peer string, channels, rate, s
 			return err
 		}
 	}
-	d, err := b.best(ctx, onCPU(ours(&out, zoom.WriteOptions{Parallel: 1})), onCPU(ours(&bare, zoom.WriteOptions{Parallel: 1, NoIndex: true})), timed(ours(&fast, zoom.WriteOptions{})), theirs)
+	d, err := b.best(ctx, fresh(file, onCPU(ours(&out, zoom.WriteOptions{Parallel: 1}))), fresh(file, onCPU(ours(&bare, zoom.WriteOptions{Parallel: 1, NoIndex: true}))),
+		fresh(file, timed(ours(&fast, zoom.WriteOptions{}))), fresh(peaks, theirs))
 	if err != nil {
 		return nil, err
 	}

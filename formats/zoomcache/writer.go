@@ -74,6 +74,15 @@ type BlockSink interface {
 	SummaryBlock(b *Block) error
 }
 
+// A Taker is an output that may write on a goroutine of its own. Take gets bytes that belong
+// to it from then on, and returns memory for others, or nil. Its error may be that of bytes
+// before. Write puts its bytes behind those that Take got. The Writer calls Take for blocks and Write
+// for what a Sink adds; who made the Taker waits for its end after Close, or before the output is given up.
+type Taker interface {
+	io.Writer
+	Take(p []byte) (free []byte, err error)
+}
+
 // A Window holds the values that one track gathered between two flushes.
 type Window struct {
 	Track       *Track
@@ -93,6 +102,7 @@ type Window struct {
 // returns that error and the output is of no use.
 type Writer struct {
 	out      io.Writer
+	taker    Taker // out as a Taker, nil if it is not one
 	o        WriteOptions
 	tracks   []*TrackWriter // ascending numbers
 	buf      []byte
@@ -123,11 +133,12 @@ type TrackWriter struct {
 // lowest terms. Tracks that the format cannot hold are errors as in AppendHeader.
 // NewWriter writes nothing to w until 256 KiB are collected, or until Close.
 // Errors of w are wrapped, so that errors.Is finds them. The caller closes w, if
-// need be.
+// need be. If w is a Taker, it may be given bytes that it writes later.
 func NewWriter(w io.Writer, o WriteOptions) (*Writer, error) {
 	o.Tracks = slices.Clone(o.Tracks)
 	slices.SortStableFunc(o.Tracks, func(a, b Track) int { return cmp.Compare(a.Number, b.Number) })
 	z := &Writer{out: w, o: o, pieces: make([]piece, 1), pieceAt: pieceValues}
+	z.taker, _ = w.(Taker)
 	z.between, _ = o.Sink.(Interleaver)
 	z.add = z.addPacket // once, not for each flush
 	z.blocks, _ = o.Sink.(BlockSink)
@@ -316,6 +327,13 @@ func (w *Writer) give(p []byte) error {
 func (w *Writer) drain() error {
 	if len(w.buf) == 0 {
 		return nil
+	}
+	if w.taker != nil {
+		n := len(w.buf)
+		free, err := w.taker.Take(w.buf)
+		w.buf = free[:0]
+		w.off += int64(n)
+		return err
 	}
 	err := w.give(w.buf)
 	w.buf = w.buf[:0]

@@ -172,7 +172,7 @@ func writeBands(t *testing.T, kind zoomcache.Kind, width int, v *zoomcache.Value
 	var out bytes.Buffer
 	x := NewBuilder(tracks, o)
 	x.stats = stats
-	x.behind.worth = 16 << 10
+	x.behind.most = 16 << 10
 	w, err := zoomcache.NewWriter(&out, zoomcache.WriteOptions{Tracks: tracks, Watermark: 1024, Sink: x})
 	if err != nil {
 		t.Fatal(err)

@@ -48,8 +48,8 @@ type WriteOptions struct {
 	// another. 0 means 24 MiB, which is enough for some 300 MB of samples.
 	MaxMemory int64
 	NoBins    bool // no level finer than level 1
-	// Behind makes the index on a goroutine beside the Writer, which then has up to 512 Ki
-	// values more in memory, or their bins. The bytes are the same. It is for programs that may use two processors.
+	// Behind makes the index on a goroutine beside the Writer. Up to 384 Ki values wait for it, or
+	// their bins, and as many without a goroutine. The bytes are the same. It is for programs that may use two processors.
 	// An error may come with a later call, without Behind, too: the index is made for many
 	// packets at a time.
 	Behind bool
@@ -89,8 +89,8 @@ type Builder struct {
 	apart   apart
 	marks   marks  // what was so in front of the last flush
 	note    []byte // page of sectionState
-	grace   int64  // memory that the pages may take until the next Between
-	late    bool   // for tests: the pages have passed the bound behind the Writer, which behind.room excludes
+	grace   int64  // memory that the pages may take until the next checkpoint
+	checks  bool   // there are checkpoints, where levels are given up if need be
 }
 
 // A trackIndex gathers the index of one track.
@@ -129,7 +129,7 @@ func NewBuilder(tracks []zoomcache.Track, o WriteOptions) *Builder {
 	if o.MaxMemory <= 0 {
 		o.MaxMemory = defaultIndexMemory
 	}
-	x := &Builder{o: o, behind: behind{worth: batchValues}}
+	x := &Builder{o: o, behind: behind{most: batchValues}}
 	row := 0 // bytes of one span of each track
 	for i := range tracks {
 		c := tracks[i].Codec
@@ -166,6 +166,9 @@ func (x *Builder) track(number int32) *trackIndex {
 
 // Window implements zoomcache.Sink.
 func (x *Builder) Window(w *zoomcache.Window) error {
+	if n := w.Values.N / w.Track.Codec.Width(); n > 0 {
+		x.passes(w.Track, 1, int64(n))
+	}
 	if queued, err := x.queue(eventWindow, w, nil); queued || err != nil {
 		return err
 	}

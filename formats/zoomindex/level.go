@@ -196,8 +196,8 @@ func joinBins(st []stat, width, step int) []stat {
 	return st[:n*width]
 }
 
-// room makes a page if there are enough spans for one. If the memory is used up it
-// gives up the finest level; it allows a quarter more than the size at which it spills.
+// room makes a page if there are enough spans for one. If the memory is used up, and there are no
+// checkpoints, it gives up the finest level.
 func (x *Builder) room(t *trackIndex, l *levelIndex) error {
 	if l.given || l.sheet.n < l.spans(t) {
 		return nil
@@ -205,11 +205,21 @@ func (x *Builder) room(t *trackIndex, l *levelIndex) error {
 	if err := x.flush(l); err != nil {
 		return err
 	}
-	for x.held() > max(x.o.MaxMemory/4*5, x.grace) && x.coarsen() {
-		continue
+	if !x.checks {
+		x.fit()
 	}
 	return nil
 }
+
+// fit gives up the finest levels until the others fit into the memory; it allows a quarter more
+// than the size at which pages are spilled.
+func (x *Builder) fit() {
+	for x.tight() && x.coarsen() {
+		continue
+	}
+}
+
+func (x *Builder) tight() bool { return x.held() > max(x.o.MaxMemory/4*5, x.grace) }
 
 // grown counts the memory of an unfinished page that has grown.
 func (x *Builder) grown(l *levelIndex) {

@@ -56,10 +56,11 @@ func (m *marks) next() {
 	m.some, m.summary, m.packets, m.windows = false, false, false, false
 }
 
-// spills keeps the hash of what lies between the blocks, before more is written there.
-func (m *marks) spills(b *index.Builder) {
-	if m.sumGen != m.gen {
-		m.sum, m.sumGen = b.Sum(), m.gen
+// spills keeps the hash of what lies between the blocks, before more is written there. So many
+// flushes with samples that lie in front of it are not taken yet.
+func (m *marks) spills(b *index.Builder, flushes int) {
+	if gen := m.gen + flushes; m.sumGen != gen {
+		m.sum, m.sumGen = b.Sum(), gen
 	}
 }
 

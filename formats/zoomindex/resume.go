@@ -99,6 +99,7 @@ func (z *resumption) resume(ctx context.Context, w io.Writer, o zoomcache.Resume
 		}
 	}
 	z.x.grace = z.x.held()
+	z.x.checks, z.x.behind.checked = true, z.x.interval()
 	return out, is, nil
 }
 
@@ -309,5 +310,6 @@ func (z *resumption) counts(t *trackIndex, runs []packetRun, behind *zoomcache.T
 		c.Entry, c.Exit = runs[0].entry, runs[len(runs)-1].exit
 	}
 	t.count = c
+	z.x.passes(t.t, int64(len(runs)), samples)
 	return nil
 }

@@ -148,6 +148,48 @@ func TestResumeBetween(t *testing.T) {
 	}
 }
 
+// TestResumeAtCheckpoint: files that end with the flush of a checkpoint, behind which a part of the
+// index lies that was made without it, and some packets before and behind it, go on.
+func TestResumeAtCheckpoint(t *testing.T) {
+	t.Parallel()
+	racetest.Skip(t, racetest.Large)
+	o := WriteOptions{MaxMemory: 160 << 10}
+	all := noise(9, 180*zoomcache.DefaultWatermark)
+	parts := map[int64]bool{}
+	for n := 110; n < 180; n++ {
+		have := all[:n*zoomcache.DefaultWatermark]
+		p := fileOf(t, have, o)
+		ix, err := index.Open(t.Context(), readerOf(p), index.Options{Gap: zoomcache.BlockHeaderLen})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := int64(0)
+		for _, e := range ix.Extents() {
+			if e.Off < ix.Trailer.Off {
+				last = max(last, e.Off)
+			}
+		}
+		parts[last] = true
+		more := noise(uint64(n), 3000)
+		if p, _, err = resumed(t, p, more, o); err != nil {
+			t.Fatal(n, err)
+		}
+		got, err := recompute(t, p, nil)
+		if err != nil || got.Wrong != 0 || !got.Indexed || got.Samples != int64(len(have)+len(more)) {
+			t.Fatalf("%d packets: %+v, %v", n, got, err)
+		}
+		if ix, err = index.Open(t.Context(), readerOf(p), index.Options{Gap: zoomcache.BlockHeaderLen}); err != nil {
+			t.Fatal(err)
+		}
+		if err := ix.Verify(t.Context()); err != nil {
+			t.Fatalf("%d packets: %v", n, err)
+		}
+	}
+	if len(parts) < 3 {
+		t.Errorf("the last parts lie at %v", parts)
+	}
+}
+
 func plainOf(t *testing.T, v []float64) []byte {
 	t.Helper()
 	var file bytes.Buffer

@@ -267,10 +267,6 @@ func (s *sheet) reset() {
 // held is the memory that counts, in bytes.
 func (s *sheet) held() int64 { return int64(s.room) * s.row }
 
-// grows is by how much more than counted in held a sheet may grow by its next spans, without
-// twice their bytes: memory that is too small doubles.
-func (s *sheet) grows() int64 { return max(2*int64(s.n)*s.row-s.held(), 0) }
-
 // roundUp is the least power of two that is not below n.
 func roundUp(n int) int { return 1 << bits.Len(uint(n-1)) }
 

@@ -1,24 +1,72 @@
 package zoomindex
 
 import (
+	"errors"
+
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomcache"
 )
 
-// Between implements zoomcache.Interleaver. If the pages take too much memory, it
-// writes the longest sections into the file.
+// A checkpoint is a flush behind which the pages are compared with the bound: wherever so many
+// values have come since the beginning of the file that their pages may take a tenth of the bound. It goes
+// by what the list of packets tells, so a Builder that resumes has the same ones.
+const (
+	checkpoints  = 16  // of values of constant rate, in the bytes of the bound
+	windowValues = 256 // that a window counts for besides its own
+	unevenValues = 64  // that each of variable rate counts for: it may be a span
+)
+
+// passes counts samples of windows of a track.
+func (x *Builder) passes(t *zoomcache.Track, windows, samples int64) {
+	each := int64(t.Codec.Width())
+	if t.Variable {
+		each *= unevenValues
+	}
+	x.behind.values += windows*windowValues + samples*each
+}
+
+// interval is the number of checkpoints so far.
+func (x *Builder) interval() int64 {
+	return x.behind.values / max(min(x.o.MaxMemory/checkpoints, x.behind.most), 1)
+}
+
+// Between implements zoomcache.Interleaver. If the pages take too much memory at a checkpoint,
+// it writes the longest sections into the file. If they are short, levels are given up.
 func (x *Builder) Between(add func(track int32, payload ...[]byte) (int64, error)) error {
-	if queued, err := x.flushed(); queued || err != nil {
+	d, n := &x.behind, x.interval()
+	due := n != d.checked || d.pressed
+	if d.on && !due {
+		d.fill.ended = true
+		return nil
+	}
+	d.checked, d.pressed = n, false
+	if err := x.wait(); err != nil {
 		return err
 	}
-	x.grace = 0
-	defer x.goBehind()
+	if x.checks = true; due {
+		x.grace = 0
+		if err := x.spill(add); err != nil {
+			return err
+		}
+	}
+	if x.tight() { // the batch may have bins of a level that is given up
+		if err := errors.Join(x.settle(), x.spill(add)); err != nil {
+			return err
+		}
+		x.fit()
+	}
+	return x.handOver()
+}
+
+// spill writes the longest sections into the file, until the others fit into the memory, or are
+// too short.
+func (x *Builder) spill(add func(track int32, payload ...[]byte) (int64, error)) error {
 	for x.held() > x.o.MaxMemory {
 		s := x.longest()
 		if s == nil || s.Waiting() < leastExtent {
 			return nil
 		}
-		x.marks.spills(&x.b)
+		x.marks.spills(&x.b, x.behind.flushes())
 		x.spilled += zoomcache.BlockHeaderLen + s.Waiting()
 		err := s.Spill(func(pieces ...[]byte) (int64, error) {
 			off, err := add(x.indexTrack(), pieces...)

@@ -82,6 +82,8 @@ func Write(ctx context.Context, w io.Writer, s Series, o WriteOptions) (Written,
 	if sink.index != nil || o.Seal != nil || o.Record != nil {
 		zo.Sink = sink
 	}
+	w, end := outputOf(w, o.Parallel)
+	defer end() //nolint:errcheck // of a file that is given up; else it was called before
 	if p.w, err = zoomcache.NewWriter(w, zo); err != nil {
 		return Written{}, err
 	}
@@ -103,6 +105,9 @@ func Write(ctx context.Context, w io.Writer, s Series, o WriteOptions) (Written,
 		return Written{}, err
 	}
 	if err := p.w.Close(); err != nil { //nolint:contextcheck // as above
+		return Written{}, err
+	}
+	if err := end(); err != nil {
 		return Written{}, err
 	}
 	out := Written{Samples: p.samples, Plain: sink.plain, Size: p.w.Offset()}
