@@ -48,7 +48,7 @@ type WriteOptions struct {
 	// another. 0 means 24 MiB, which is enough for some 300 MB of samples.
 	MaxMemory int64
 	NoBins    bool // no level finer than level 1
-	// Behind makes the index on a goroutine beside the Writer. Up to 384 Ki values wait for it, or
+	// Behind makes the index on a goroutine beside the Writer. Up to 768 Ki values wait for it, or
 	// their bins, and as many without a goroutine. The bytes are the same. It is for programs that may use two processors.
 	// An error may come with a later call, without Behind, too: the index is made for many
 	// packets at a time.
