@@ -25,11 +25,14 @@ func watches() []watch {
 		{"decode", `^decode (lz4 5|zstd 1) \+ shuffle, (counts-u2|stamps-i8)$|^decode (lz4 5|zstd 1) \+ bitshuffle, field-f4$|^decode zlib 5 \+ shuffle, sensor-f8$`},
 		{"blosc-encode", `^encode (lz4 5|zstd 1) \+ shuffle, (f32 sine|f64 walk)$`},
 		{"blosc-filter", `unshuffle, items of [48] bytes`},
-		{"npy-to-b2nd", `^npy to b2nd, zstd 1 \+ shuffle, f64 walk, `},
+		{"npy-to-b2nd", `^npy to b2nd, zstd 1 \+ shuffle, (f32 sine|f64 walk), `},
 		{"local-slices", `^slice .* of a local array`},
 		{"gulp-read", `^gulp read of bytes`},
 		{"bloscpack-decode", `^bloscpack file .* decode (blosclz 7|lz4 5) \+ shuffle, f32 sine$`},
+		{"bloscpack-lines", `^pack # such lines of 293 bytes, a chunk of zstd 1 each$`},
+		{"whole-array", `^array of # to memory`},
 		{"zoom-build", `^zoom-cache file`},
+		{"zoom-wav", `^WAV of .* to a \.zoom`},
 	}
 }
 
@@ -94,9 +97,9 @@ func (k *keyed) key(job string) string {
 	return job
 }
 
-// sizeInName is how much a job works on, which the guard has less of, and shapes, which the
+// sizeInName is how much a job works on, or how long a recording is, which the guard has less of, and shapes, which the
 // peer chooses by the processor's caches.
-var sizeInName = regexp.MustCompile(`\b(\d+(\.\d+)? MiB|\d{4,})\b|\[[\d ]+\]`)
+var sizeInName = regexp.MustCompile(`\b(\d+(\.\d+)? MiB|\d{4,}|(\d+h)?\d+m\d+s)\b|\[[\d ]+\]`)
 
 // guard measures the watched rows of a page and fails if one has fallen.
 func guard(ctx context.Context, b *bench, page string, out io.Writer) error {

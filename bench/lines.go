@@ -52,7 +52,7 @@ func bloscpackLines(ctx context.Context, b *bench) ([]row, error) {
 	}
 	var rows []row
 	for _, long := range []bool{false, true} {
-		rs, err := b.lines(ctx, p, eventLines(pick(b, 1_000_000, 10_000), long))
+		rs, err := b.lines(ctx, p, eventLines(part(b, 1_000_000, 300_000, 10_000), long))
 		if err != nil {
 			return nil, err
 		}

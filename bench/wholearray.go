@@ -26,7 +26,7 @@ func wholeArray(ctx context.Context, b *bench) ([]row, error) {
 		codec blosc.Codec
 		level int
 	}{{blosc.Zstd, 1}, {blosc.LZ4, 5}} {
-		c, err := b.newCube("whole", seriesOf("f32 sine"), pick(b, []int64{128, 512, 1024}, []int64{16, 64, 64})...)
+		c, err := b.newCube("whole", seriesOf("f32 sine"), part(b, []int64{128, 512, 1024}, []int64{32, 512, 1024}, []int64{16, 64, 64})...)
 		if err != nil {
 			return nil, err
 		}
