@@ -33,13 +33,15 @@ type coding struct {
 // under zstd is a class of its own. The last rows are what arrays of instruments and of
 // models hold, in each codec.
 func codings() []coding {
-	cs := append(make([]coding, 0, 48), []coding{
+	cs := append(make([]coding, 0, 64), []coding{
 		{"f32 sine", "lz4", 5, "shuffle", 1, 1},
 		{"f64 walk", "lz4", 5, "shuffle", 1, 1},
 		{"f32 sine", "lz4", 5, "bitshuffle", 1.2, 0},
 		{"f64 walk", "lz4", 5, "bitshuffle", 1.2, 0},
 		{"f32 sine", "zstd", 1, "shuffle", 0.95, 1},
 		{"f64 walk", "zstd", 1, "shuffle", 0.95, 1},
+		{"f32 sine", "zstd", 5, "shuffle", 0.95, 0},
+		{"f64 walk", "zstd", 5, "shuffle", 0.95, 0},
 		{"i64 ramp", "zstd", 1, "shuffle", 0.95, 0},
 		{"time stamps", "zstd", 1, "shuffle", 0.95, 0},
 		{"sparse", "zstd", 1, "shuffle", 0.95, 0},
@@ -59,7 +61,9 @@ func codings() []coding {
 			coding{name, "blosclz", 5, "shuffle", 1, 0},
 			coding{name, "zstd", 1, "shuffle", 0.95, 0},
 			coding{name, "zstd", 1, "bitshuffle", 0.95, 0},
+			coding{name, "zstd", 3, "shuffle", 0.95, 0},
 			coding{name, "zstd", 5, "shuffle", 0.95, 0},
+			coding{name, "zstd", 5, "bitshuffle", 0.95, 0},
 			coding{name, "zlib", 5, "shuffle", 0.9, 0})
 	}
 	return cs
