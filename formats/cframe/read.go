@@ -53,7 +53,7 @@ type Want struct {
 // Decoding begins when the first requests end. EachConcurrent holds Options.Memory of
 // encoded bytes, or one chunk if that is longer. For each of Options.Parallel goroutines
 // it also holds a decoded block, or a decoded chunk if the chunk has to be decoded whole.
-// For the last chunks of a local frame there may be twice as many goroutines.
+// For the last two chunks of a local frame there may be one and a half times as many more.
 //
 // The header of a chunk is checked against the frame: its decoded length, and that its
 // encoded length fits its place. If the frame lacks a chunk or block, EachConcurrent

@@ -222,13 +222,13 @@ func (f *Frame) strategy(jobs []job) strategy {
 	return p
 }
 
-// shareLast makes goroutines that would have nothing to do any more help with the last whole
+// shareLast makes goroutines that would have nothing to do any more help with the last two whole
 // chunks: the last one has all, the one before half of them.
 func (p *strategy) shareLast(parallel int) {
 	if len(p.starts) > 0 {
 		return // blocks follow
 	}
-	for left := 1; left <= min(parallel/2, len(p.whole)); left++ {
+	for left := 1; left <= min(parallel/2, len(p.whole), 2); left++ {
 		if j := &p.whole[len(p.whole)-left]; j.made() >= pull.WorthWork {
 			j.inside = parallel / left
 		}

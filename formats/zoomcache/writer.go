@@ -331,7 +331,9 @@ func (w *Writer) drain() error {
 	if w.taker != nil {
 		n := len(w.buf)
 		free, err := w.taker.Take(w.buf)
-		w.buf = free[:0]
+		if w.buf = free[:0]; cap(free) > 4*drainAt {
+			w.buf = nil // as below
+		}
 		w.off += int64(n)
 		return err
 	}

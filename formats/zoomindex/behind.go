@@ -23,6 +23,8 @@ const (
 	batchValues = 768 << 10
 	// mostValues is how many values of windows are copied. A longer flush is done at once.
 	mostValues = 1 << 20
+	// mostCalls is how many calls wait, about: packets may have no values.
+	mostCalls = 32 << 10
 	// longCopy is how many values of a copy of a window keep their memory for another.
 	longCopy = 8 << 10
 )

@@ -175,6 +175,57 @@ func TestBehindOutputFails(t *testing.T) {
 	}
 }
 
+// TestBehindEmpty: packets without values do not gather for ever, and the bytes are the same.
+func TestBehindEmpty(t *testing.T) {
+	t.Parallel()
+	tracks, v := oneTrack(3000)
+	var files [2]bytes.Buffer
+	for i := range files {
+		x := NewBuilder(tracks, WriteOptions{Behind: i > 0})
+		w, err := zoomcache.NewWriter(&files[i], zoomcache.WriteOptions{Tracks: tracks, Sink: x})
+		if err == nil {
+			err = zoomcache.WriteSamples(w.Track(1), v[:2000])
+		}
+		most := 0
+		for range 3 * mostCalls {
+			err = errors.Join(err, w.Flush())
+			most = max(most, len(x.behind.fill.list))
+		}
+		if err = errors.Join(err, zoomcache.WriteSamples(w.Track(1), v[2000:]), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if most > 2*mostCalls {
+			t.Errorf("%d calls wait", most)
+		}
+	}
+	if !bytes.Equal(files[0].Bytes(), files[1].Bytes()) {
+		t.Error("other bytes")
+	}
+}
+
+// TestBehindChannels: pages of very short windows of many channels stay near the bound.
+func TestBehindChannels(t *testing.T) {
+	t.Parallel()
+	const memory = 6 << 20
+	track := zoomcache.Track{Number: 1, Codec: zoomcache.Codec{Kind: zoomcache.F64, Channels: 512}, Rate: zoomcache.Rate{Num: 1000, Den: 1}}
+	x := NewBuilder([]zoomcache.Track{track}, WriteOptions{MaxMemory: memory})
+	w, err := zoomcache.NewWriter(io.Discard, zoomcache.WriteOptions{Tracks: []zoomcache.Track{track}, Watermark: 2, Sink: x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, v := oneTrack(2 * 512)
+	most := int64(0)
+	for range 3000 {
+		if err := zoomcache.WriteSamples(w.Track(1), v); err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, x.held())
+	}
+	if err := w.Close(); err != nil || x.Spilled() == 0 || most > memory*3/2 {
+		t.Errorf("%d bytes held, %d spilled: %v", most, x.Spilled(), err)
+	}
+}
+
 // TestBehindFails: an error of the goroutine comes with a later call, and no index is written.
 func TestBehindFails(t *testing.T) {
 	t.Parallel()

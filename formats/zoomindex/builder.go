@@ -43,7 +43,8 @@ const (
 // WriteOptions tune a Builder and BuildIndex. The zero value is right for most.
 type WriteOptions struct {
 	// MaxMemory bounds the pages that are held. If they are more, a Writer puts the
-	// longest sections into the file between its blocks. If that is not enough, and
+	// longest sections into the file between its blocks: wherever so many values have come that pages
+	// may have grown by a tenth of it, so that a very long flush may take more. If that is not enough, and
 	// in BuildIndex, the finest bins or levels of all tracks are given up, one after
 	// another. 0 means 24 MiB, which is enough for some 300 MB of samples.
 	MaxMemory int64

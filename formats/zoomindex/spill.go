@@ -12,17 +12,17 @@ import (
 // by what the list of packets tells, so a Builder that resumes has the same ones.
 const (
 	checkpoints  = 16  // of values of constant rate, in the bytes of the bound
-	windowValues = 256 // that a window counts for besides its own
+	windowValues = 256 // that each channel of a window counts for besides its own
 	unevenValues = 64  // that each of variable rate counts for: it may be a span
 )
 
 // passes counts samples of windows of a track.
 func (x *Builder) passes(t *zoomcache.Track, windows, samples int64) {
-	each := int64(t.Codec.Width())
+	sample := int64(1)
 	if t.Variable {
-		each *= unevenValues
+		sample = unevenValues
 	}
-	x.behind.values += windows*windowValues + samples*each
+	x.behind.values += (windows*windowValues + samples*sample) * int64(t.Codec.Width())
 }
 
 // interval is the number of checkpoints so far.
@@ -35,7 +35,7 @@ func (x *Builder) interval() int64 {
 func (x *Builder) Between(add func(track int32, payload ...[]byte) (int64, error)) error {
 	d, n := &x.behind, x.interval()
 	due := n != d.checked || d.pressed
-	if d.on && !due {
+	if d.on && !due && len(d.fill.list) < mostCalls { // flushes without values have calls, too
 		d.fill.ended = true
 		return nil
 	}
