@@ -452,6 +452,9 @@ func (f *Frame) decodeOptions(parallel int) blosc.DecodeOptions {
 	return blosc.DecodeOptions{TypeSize: f.info.TypeSize, BlockShape: f.blockShape, MaxDecoded: f.o.Limits.MaxDecoded, Parallel: parallel}
 }
 
+// goroutines is how many decode a chunk.
+func (r *reading) goroutines(j *job) int { return max(r.inside, j.inside) }
+
 // decodeWhole decodes a whole chunk into j.dst, or into a buffer from bufpool.
 func (r *reading) decodeWhole(j *job, h *blosc.Header, b []byte) error {
 	dst := j.dst
@@ -462,7 +465,7 @@ func (r *reading) decodeWhole(j *job, h *blosc.Header, b []byte) error {
 		dst = bufpool.Get(h.NBytes)
 		defer bufpool.Put(dst)
 	}
-	o := r.f.decodeOptions(max(r.inside, j.inside))
+	o := r.f.decodeOptions(r.goroutines(j))
 	if _, err := o.DecodeParsed(dst[:h.NBytes], b, h); err != nil {
 		return err
 	}
@@ -514,7 +517,7 @@ func (r *reading) decodeBlocks(c *begun, dict []byte, src func(i int) []byte) er
 		}
 	}
 	block := func(k int) error { return r.block(c, number(k), 0, src(number(k)), first, dict) }
-	if inside := max(r.inside, c.j.inside); min(inside, count) > 1 {
+	if inside := r.goroutines(c.j); min(inside, count) > 1 {
 		return par.Each(count, inside, block)
 	}
 	for k := range count {

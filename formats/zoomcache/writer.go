@@ -328,17 +328,14 @@ func (w *Writer) drain() error {
 	if len(w.buf) == 0 {
 		return nil
 	}
+	free, err := w.buf, error(nil)
 	if w.taker != nil {
-		n := len(w.buf)
-		free, err := w.taker.Take(w.buf)
-		if w.buf = free[:0]; cap(free) > 4*drainAt {
-			w.buf = nil // as below
-		}
-		w.off += int64(n)
-		return err
+		w.off += int64(len(w.buf))
+		free, err = w.taker.Take(w.buf)
+	} else {
+		err = w.give(w.buf)
 	}
-	err := w.give(w.buf)
-	w.buf = w.buf[:0]
+	w.buf = free[:0]
 	if cap(w.buf) > 4*drainAt {
 		w.buf = nil // free the memory of a large window
 	}

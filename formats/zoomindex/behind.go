@@ -34,7 +34,7 @@ type batch struct {
 	list   []event
 	blocks []zoomcache.Block // of packets and summaries
 	values int               // of windows that were copied
-	flush  int               // number of the flush that the last window belongs to, from 1
+	flush  int               // flushes with samples: the last window belongs to the last of them
 	ended  bool              // that flush has ended
 	done   chan error        // one, of the goroutine that takes it
 	// Copies of windows, and the bins of others, in memory that is used again: so many of
@@ -92,8 +92,7 @@ type behind struct {
 	apart   apart
 	values  int64 // of the file so far, as checkpoints count them
 	most    int64 // of them between two checkpoints: batchValues, or less for tests
-	checked int64 // number of the last checkpoint
-	pressed bool  // the next flush is one
+	checked int64 // number of the last checkpoint; -1: the next flush is one
 	batches int   // for tests: those that a goroutine took
 	_       cacheLine
 }
@@ -186,14 +185,6 @@ func copyWindow(to, w *zoomcache.Window) {
 	}
 }
 
-// flushes is how many flushes with samples are not taken yet, while there is no goroutine.
-func (d *behind) flushes() int {
-	if !d.on {
-		return 0
-	}
-	return d.fill.flush
-}
-
 // lookAhead says, while there is no goroutine, of which tracks bins can be gathered in front of
 // it, and of what size.
 func (x *Builder) lookAhead() {
@@ -215,9 +206,6 @@ func (x *Builder) handOver() error {
 	switch {
 	case !d.on: // everything is taken: what follows is not
 		d.on = true
-		if q == nil {
-			d.fill = x.newBatch()
-		}
 		return nil
 	case !x.o.Behind:
 		defer q.reset()

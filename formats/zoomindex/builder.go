@@ -43,16 +43,16 @@ const (
 // WriteOptions tune a Builder and BuildIndex. The zero value is right for most.
 type WriteOptions struct {
 	// MaxMemory bounds the pages that are held. If they are more, a Writer puts the
-	// longest sections into the file between its blocks: wherever so many values have come that pages
-	// may have grown by a tenth of it, so that a very long flush may take more. If that is not enough, and
-	// in BuildIndex, the finest bins or levels of all tracks are given up, one after
-	// another. 0 means 24 MiB, which is enough for some 300 MB of samples.
+	// longest sections into the file between its blocks: wherever so many values have come
+	// that pages may have grown by a tenth of it, so a very long flush may take more. If
+	// that is not enough, and in BuildIndex, the finest bins or levels of all tracks are
+	// given up, one after another. 0 means 24 MiB, which is enough for some 300 MB of samples.
 	MaxMemory int64
 	NoBins    bool // no level finer than level 1
-	// Behind makes the index on a goroutine beside the Writer. Up to 768 Ki values wait for it, or
-	// their bins, and as many without a goroutine. The bytes are the same. It is for programs that may use two processors.
-	// An error may come with a later call, without Behind, too: the index is made for many
-	// packets at a time.
+	// Behind makes the index on a goroutine beside the Writer. It is for programs that may
+	// use two processors; the bytes are the same. The index is made for many packets at a
+	// time, with and without Behind: up to 768 Ki values or their bins wait for it, with
+	// Behind twice as many, and an error may come with a later call.
 	Behind bool
 	// Progress is called by BuildIndex with the number of bytes of the file that it has
 	// read.
@@ -149,6 +149,7 @@ func NewBuilder(tracks []zoomcache.Track, o WriteOptions) *Builder {
 	for _, t := range x.tracks {
 		x.numbers = append(x.numbers, t.t.Number)
 	}
+	x.behind.fill = x.newBatch()
 	return x
 }
 

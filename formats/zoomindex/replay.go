@@ -20,7 +20,7 @@ func (x *Builder) Replay(f func() error) error {
 	x.o.MaxMemory, x.decoded = max(most, replayMemory), true
 	err := f()
 	x.o.MaxMemory, x.decoded = most, false
-	x.grace, x.behind.pressed, x.checks = x.held(), true, true // the first Between writes it
+	x.grace, x.behind.checked, x.checks = x.held(), -1, true // the first Between writes it
 	return err
 }
 

@@ -1,15 +1,13 @@
 package zoomindex
 
 import (
-	"errors"
-
 	"github.com/farread/farread/formats/index"
 	"github.com/farread/farread/formats/zoomcache"
 )
 
 // A checkpoint is a flush behind which the pages are compared with the bound: wherever so many
-// values have come since the beginning of the file that their pages may take a tenth of the bound. It goes
-// by what the list of packets tells, so a Builder that resumes has the same ones.
+// values have come since the beginning of the file that their pages may take a tenth of the
+// bound. It goes by what the list of packets tells, so a Builder that resumes has the same ones.
 const (
 	checkpoints  = 16  // of values of constant rate, in the bytes of the bound
 	windowValues = 256 // that each channel of a window counts for besides its own
@@ -34,12 +32,12 @@ func (x *Builder) interval() int64 {
 // it writes the longest sections into the file. If they are short, levels are given up.
 func (x *Builder) Between(add func(track int32, payload ...[]byte) (int64, error)) error {
 	d, n := &x.behind, x.interval()
-	due := n != d.checked || d.pressed
+	due := n != d.checked
 	if d.on && !due && len(d.fill.list) < mostCalls { // flushes without values have calls, too
 		d.fill.ended = true
 		return nil
 	}
-	d.checked, d.pressed = n, false
+	d.checked = n
 	if err := x.wait(); err != nil {
 		return err
 	}
@@ -50,7 +48,10 @@ func (x *Builder) Between(add func(track int32, payload ...[]byte) (int64, error
 		}
 	}
 	if x.tight() { // the batch may have bins of a level that is given up
-		if err := errors.Join(x.settle(), x.spill(add)); err != nil {
+		if err := x.settle(); err != nil {
+			return err
+		}
+		if err := x.spill(add); err != nil {
 			return err
 		}
 		x.fit()
@@ -66,7 +67,7 @@ func (x *Builder) spill(add func(track int32, payload ...[]byte) (int64, error))
 		if s == nil || s.Waiting() < leastExtent {
 			return nil
 		}
-		x.marks.spills(&x.b, x.behind.flushes())
+		x.marks.spills(&x.b, x.behind.fill.flush)
 		x.spilled += zoomcache.BlockHeaderLen + s.Waiting()
 		err := s.Spill(func(pieces ...[]byte) (int64, error) {
 			off, err := add(x.indexTrack(), pieces...)

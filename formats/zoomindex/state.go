@@ -13,7 +13,8 @@ import (
 const stateVersion = 1
 
 // A state is what a Builder knew in front of the last flush with samples, but for what its
-// pages tell: with these, and the samples of that flush, it goes on as if it had not ended, but that parts of the index may come to lie elsewhere between the blocks.
+// pages tell: with these, and the samples of that flush, it goes on as if it had not ended, but
+// that parts of the index may come to lie elsewhere between the blocks.
 type state struct {
 	cut    int64 // where that flush begins
 	coarse int

@@ -57,10 +57,11 @@ type Written struct {
 // caller then commits w. Memory does not depend on the length of the series: 16 MiB of
 // the source that are read ahead (20 MiB for an array in Fortran order), a window of
 // each track, and 6 MiB of the index; more of the index is written into the file at
-// once. Up to 6 MiB of samples, or their bins, wait for the index. With more than one goroutine
-// one of them writes into w, and none does any more when Write returns. Write reads each byte of the source once, in requests of 8 MiB. For an array in
-// Fortran order it makes one request of each column for 10 MiB of all columns. If o has
-// another rate or origin than the stamps tell, the error is formats.ErrUnsupported.
+// once. Up to 6 MiB of samples, or their bins, wait for the index. With more than one
+// goroutine one of them writes into w, and none does any more when Write returns. Write
+// reads each byte of the source once, in requests of 8 MiB. For an array in Fortran order
+// it makes one request of each column for 10 MiB of all columns. If o has another rate or
+// origin than the stamps tell, the error is formats.ErrUnsupported.
 func Write(ctx context.Context, w io.Writer, s Series, o WriteOptions) (Written, error) {
 	about := s.About()
 	list, err := o.tracks(about)

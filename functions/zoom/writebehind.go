@@ -1,6 +1,7 @@
 package zoom
 
 import (
+	"bytes"
 	"io"
 	"runtime"
 
@@ -36,7 +37,10 @@ func (b *writeBehind) Take(p []byte) ([]byte, error) {
 	}
 	done := make(chan error, 1)
 	b.done, b.busy = done, p
-	go func() { done <- writeAll(b.w, p) }()
+	go func() {
+		_, err := bytes.NewReader(p).WriteTo(b.w) // a short write is an error
+		done <- err
+	}()
 	par.Offer()
 	return free, nil
 }
@@ -56,13 +60,5 @@ func (b *writeBehind) wait() error {
 	}
 	err := <-b.done
 	b.done = nil
-	return err
-}
-
-func writeAll(w io.Writer, p []byte) error {
-	n, err := w.Write(p)
-	if err == nil && n < len(p) {
-		return io.ErrShortWrite
-	}
 	return err
 }

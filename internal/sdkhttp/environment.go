@@ -23,9 +23,14 @@ const (
 	noExpress       = "AWS_S3_DISABLE_EXPRESS_SESSION_AUTH"
 )
 
+// flags are the variables that are true or false.
+func flags() []string {
+	return []string{ignoreEndpoints, useDualStack, useFIPS, useARNRegion, noMultiRegion, noExpress}
+}
+
 // check says which variable has no value that can be used, as a LoadError.
 func (environment) check() error {
-	for _, name := range []string{ignoreEndpoints, useDualStack, useFIPS, useARNRegion, noMultiRegion, noExpress} {
+	for _, name := range flags() {
 		if _, _, err := flag(name); err != nil {
 			return err
 		}
@@ -72,23 +77,23 @@ func (environment) GetS3DisableExpressAuth() (value, ok bool) {
 }
 
 func (environment) GetUseDualStackEndpoint(context.Context) (aws.DualStackEndpointState, bool, error) {
-	switch use, ok, err := flag(useDualStack); {
-	case !ok:
-		return aws.DualStackEndpointStateUnset, false, err
-	case use:
-		return aws.DualStackEndpointStateEnabled, true, nil
-	}
-	return aws.DualStackEndpointStateDisabled, true, nil
+	return stateOf(useDualStack, aws.DualStackEndpointStateEnabled, aws.DualStackEndpointStateDisabled)
 }
 
 func (environment) GetUseFIPSEndpoint(context.Context) (aws.FIPSEndpointState, bool, error) {
-	switch use, ok, err := flag(useFIPS); {
+	return stateOf(useFIPS, aws.FIPSEndpointStateEnabled, aws.FIPSEndpointStateDisabled)
+}
+
+// stateOf is a variable as a state of the SDK, whose zero value is the one that is not set.
+func stateOf[T any](name string, on, off T) (state T, ok bool, err error) {
+	use, ok, err := flag(name)
+	switch {
 	case !ok:
-		return aws.FIPSEndpointStateUnset, false, err
+		return state, false, err
 	case use:
-		return aws.FIPSEndpointStateEnabled, true, nil
+		return on, true, nil
 	}
-	return aws.FIPSEndpointStateDisabled, true, nil
+	return off, true, nil
 }
 
 // flag is a variable that is true or false, and if it is set. Its errors are LoadErrors.

@@ -91,7 +91,7 @@ func TestLoadEnvAnswers(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{ignoreEndpoints, useDualStack, useFIPS, useARNRegion, noMultiRegion, noExpress, "AWS_DEFAULTS_MODE"} {
+	for _, name := range append(flags(), "AWS_DEFAULTS_MODE") {
 		lambda(t, map[string]string{name: "perhaps"})
 		_, err := config.NewEnvConfig()
 		if _, ours := loadEnv(t.Context(), LoadOptions{}); err == nil || ours == nil || !strings.HasPrefix(ours.Error(), name+": ") {
@@ -103,7 +103,7 @@ func TestLoadEnvAnswers(t *testing.T) {
 // TestLoadEnvFlags: each variable is asked for by its own method.
 func TestLoadEnvFlags(t *testing.T) {
 	for _, v := range []string{"", "true", "false"} {
-		for _, name := range []string{ignoreEndpoints, useDualStack, useFIPS, useARNRegion, noMultiRegion, noExpress} {
+		for _, name := range flags() {
 			lambda(t, map[string]string{name: v, "AWS_ENDPOINT_URL_TWO_WORDS": "https://x.example"})
 			whole, err := config.NewEnvConfig()
 			if err != nil {
